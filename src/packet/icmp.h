@@ -1,0 +1,52 @@
+// ICMP and ICMPv6: types, echo replies, errors about user packets (RFC 792, RFC 4443).
+// Workers and the control thread; neighbour discovery is in nd.h.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "packet/pkt.h"
+
+// Types and codes that Sluice speaks.
+enum icmp4_type {
+	ICMP4_TYPE_REPLY = 0,
+	ICMP4_TYPE_UNREACHABLE =
+		3, // code 4: fragmentation needed, `word` is the next hop's MTU (RFC 1191)
+	ICMP4_TYPE_ECHO = 8,
+	ICMP4_TYPE_TIME_EXCEEDED = 11,
+};
+
+enum icmp6_type {
+	ICMP6_TYPE_UNREACHABLE = 1,
+	ICMP6_TYPE_TOO_BIG = 2, // `word` is the MTU
+	ICMP6_TYPE_TIME_EXCEEDED = 3,
+	ICMP6_TYPE_ECHO = 128,
+	ICMP6_TYPE_REPLY = 129,
+	ICMP6_TYPE_SOLICIT = 135,
+	ICMP6_TYPE_ADVERT = 136,
+};
+
+#define ICMP_BYTES 8
+#define ICMP4_FRAGMENT_NEEDED 4    // code of ICMP4_TYPE_UNREACHABLE
+#define ICMP4_ERROR_BYTES_MAX 576  // RFC 1812 4.3.2.3
+#define ICMP6_ERROR_BYTES_MAX 1280 // RFC 4443 2.4 (c)
+
+// Turns the echo request that `p` describes into its reply, in place. Gives the frame's length, or 0 when
+// the sender is not one host. A wrong ICMP checksum stays wrong, for the sender to see.
+uint32_t icmp_echo_reply(uint8_t *frame, const struct pkt *p);
+
+struct icmp_error {
+	uint8_t type;
+	uint8_t code;
+	uint32_t word;      // the header's second word: MTU or 0
+	const uint8_t *src; // whose error it is: 4 or 16 bytes, of the user packet's family
+};
+
+// Whether an error may be sent about a user packet at all (RFC 1122 3.2.2, RFC 4443 2.4 (e)).
+bool icmp_error_allowed(const uint8_t *frame, const struct pkt *p);
+
+// Writes the IP packet that tells the user packet's sender of `error`, quoting as much as is allowed and
+// fits, to `to`, which must not overlap the frame. Gives its length, 0 when `room` is too small.
+uint32_t icmp_error_build(uint8_t *to, uint32_t room, const struct icmp_error *error,
+			  const uint8_t *frame, const struct pkt *p);

@@ -1,0 +1,61 @@
+// The L4 header of a user packet: ports, or ICMP type and code; the UDP layout and writer.
+//
+// Only what rules look at is read here. A whole packet's header is complete (TCP 20 bytes, SCTP 12, UDP,
+// UDP-Lite and ICMP 8); of a first fragment only what was read is sure to be there.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <netinet/in.h>
+
+#include <rte_branch_prediction.h>
+
+#include "packet/be.h"
+#include "packet/ip.h"
+#include "packet/pkt.h"
+#include "stats/stats.h"
+
+struct udp_head {
+	rte_be16_t sport;
+	rte_be16_t dport;
+	rte_be16_t bytes; // of header and payload
+	rte_be16_t cksum;
+} __attribute__((packed));
+
+#define UDP_BYTES 8
+static_assert(sizeof(struct udp_head) == UDP_BYTES, "as on the wire");
+
+// TCP or UDP, in one test: their mix cannot be predicted, so nothing on the way may branch on which.
+static inline bool l4_is_common(uint8_t proto)
+{
+	const uint32_t common = 1u << IPPROTO_TCP | 1u << IPPROTO_UDP;
+	return proto < 32 && (common >> proto & 1);
+}
+
+// Fills the ports of every packet that l4_fill() does not.
+enum drop l4_fill_slow(const uint8_t *l4, uint32_t bytes, struct pkt *p);
+
+// Fills sport and dport from the `bytes` at `l4`; p->proto, family and flags are set.
+static inline enum drop l4_fill(const uint8_t *l4, uint32_t bytes, struct pkt *p)
+{
+	uint8_t proto = p->proto;
+	uint32_t least = 8 + 12 * (uint32_t)(proto == IPPROTO_TCP);
+
+	if (unlikely(!l4_is_common(proto) || bytes < least))
+		return l4_fill_slow(l4, bytes, p);
+	p->sport = be16_get(l4);
+	p->dport = be16_get(l4 + 2);
+	return DROP_NONE;
+}
+
+// Writes IPv4 and UDP headers before a payload of `bytes` that is already in its place, 28 bytes after
+// `ip`; the checksum is computed.
+void udp4_write(uint8_t *ip, rte_be32_t src, uint16_t sport, rte_be32_t dst, uint16_t dport,
+		uint32_t bytes);
+
+// Turns the frame of `p`, an IPv4 UDP datagram to us, into one to its sender: MAC and IP addresses
+// change places. The payload of `bytes` must already stand 28 bytes after p->outer (IPv4 options do not
+// come back). Gives the frame's new length, or 0 when the sender is not one host.
+uint32_t udp4_turn(uint8_t *frame, const struct pkt *p, uint16_t sport, uint16_t dport,
+		   uint32_t bytes);
