@@ -1,0 +1,386 @@
+// The checks of a session's rules as a whole, see check.h.
+// Control thread. Each fault names the rule that failed and the IE that is missing or wrong in it.
+
+#include "rules/check.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/addr.h"
+
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
+// What may stand as Source Interface and Destination Interface: 0 or the cause of the refusal. Larger values
+// are unknown (TS 29.244 8.2.2, 8.2.24).
+struct interface_row {
+	uint8_t source_cause, destination_cause;
+	bool needs_tunnel; // can be reached only in a GTP-U tunnel, and packets from it come in one
+};
+
+static const struct interface_row interface_rows[] = {
+	[IF_ACCESS] = {0, 0, true},
+	[IF_CORE] = {0, 0, false},
+	[IF_SGI_LAN] = {0, 0, false},
+	[IF_CP_FUNCTION] = {0, 0, true},
+	[IF_LI_FUNCTION] = {PFCP_CAUSE_MANDATORY_INCORRECT, PFCP_CAUSE_NOT_SUPPORTED, true},
+	[IF_5G_VN_INTERNAL] = {PFCP_CAUSE_NOT_SUPPORTED, PFCP_CAUSE_NOT_SUPPORTED, false},
+};
+
+static const struct interface_row *interface_row_lookup(uint8_t value)
+{
+	return value < ROWS(interface_rows) ? &interface_rows[value] : NULL;
+}
+
+// What each Apply Action bit goes with (TS 29.244 8.2.26): exactly one that leads, and the others only
+// with theirs.
+struct action_row {
+	uint8_t bit;
+	uint8_t with; // 0: it leads
+	bool supported;
+};
+
+static const struct action_row action_rows[] = {
+	{APPLY_DROP, 0, true},
+	{APPLY_FORW, 0, true},
+	{APPLY_BUFF, 0, true},
+	{APPLY_IPMA, 0, false},
+	{APPLY_IPMD, 0, false},
+	{APPLY_NOCP, APPLY_BUFF, true},
+	{APPLY_DUPL, APPLY_DROP | APPLY_FORW | APPLY_BUFF, false},
+	{APPLY_DFRT, APPLY_FORW, false},
+};
+
+// Outer Header Removal Description values (TS 29.244 8.2.64), and whether user packets in such a header
+// can be received: 0 and 1 are GTP-U over IPv4 and IPv6, 6 over either.
+#define OHR_GTPU_V4 0
+#define OHR_GTPU_V6 1
+#define OHR_GTPU_ANY 6
+#define OHR_LAST 8
+
+// Reporting Triggers (TS 29.244 8.2.19) that need another IE of the URR.
+#define TRIGGER_PERIO 0x01
+#define TRIGGER_VOLTH 0x02
+#define TRIGGER_TIMTH 0x04
+#define TRIGGER_QUHTI 0x08
+#define TRIGGER_LIUSA 0x80
+
+struct check {
+	const struct rules *rules;
+	const struct rules_limits *limits;
+	struct pfcp_fault *fault;
+};
+
+static int pdr_fault(const struct check *c, const struct pdr_rule *pdr, enum pfcp_cause cause,
+		     enum rule_ie ie, const char *text)
+{
+	return fault_rule(c->fault, cause, RULE_PDR, pdr->id, (uint16_t)ie, text);
+}
+
+static int far_fault(const struct check *c, const struct far_rule *far, enum pfcp_cause cause,
+		     enum rule_ie ie, const char *text)
+{
+	return fault_rule(c->fault, cause, RULE_FAR, far->id, (uint16_t)ie, text);
+}
+
+static int urr_fault(const struct check *c, const struct urr_rule *urr, enum pfcp_cause cause,
+		     enum rule_ie ie, const char *text)
+{
+	return fault_rule(c->fault, cause, RULE_URR, urr->id, (uint16_t)ie, text);
+}
+
+static int check_counts(const struct check *c)
+{
+	const struct rules *r = c->rules;
+	unsigned limit = c->limits->pdrs < RULES_MAX_PDRS ? c->limits->pdrs : RULES_MAX_PDRS;
+	unsigned places = limit < RULES_MAX_PLACES ? limit : RULES_MAX_PLACES;
+
+	if (r->n_pdrs == 0)
+		return fault_ie(c->fault, PFCP_CAUSE_MANDATORY_MISSING, RULE_IE_CREATE_PDR,
+				"a session without PDRs");
+	if (r->n_pdrs > limit || r->n_fars > limit || r->n_bars > limit || r->n_qers > places ||
+	    r->n_urrs > places)
+		return fault_cause(c->fault, PFCP_CAUSE_NO_RESOURCES,
+				   "too many rules in a session");
+	return 0;
+}
+
+// The PDR's FAR, QERs and URRs exist.
+static int check_pdr_references(const struct check *c, const struct pdr_rule *pdr)
+{
+	if (!pdr->has_far)
+		return pdr_fault(c, pdr, PFCP_CAUSE_CONDITIONAL_MISSING, RULE_IE_FAR_ID,
+				 "PDR without FAR ID");
+	if (rules_far_lookup(c->rules, pdr->far) == NULL)
+		return pdr_fault(c, pdr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FAR_ID,
+				 "PDR names a FAR that does not exist");
+	for (unsigned i = 0; i < pdr->n_qers; i++) {
+		if (rules_qer_lookup(c->rules, pdr->qers[i]) == NULL)
+			return pdr_fault(c, pdr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_QER_ID,
+					 "PDR names a QER that does not exist");
+	}
+	for (unsigned i = 0; i < pdr->n_urrs; i++) {
+		if (rules_urr_lookup(c->rules, pdr->urrs[i]) == NULL)
+			return pdr_fault(c, pdr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_URR_ID,
+					 "PDR names a URR that does not exist");
+	}
+	return 0;
+}
+
+static int check_outer_header_removal(const struct check *c, const struct pdr_rule *pdr)
+{
+	int16_t value = pdr->outer_header_removal;
+	const struct far_rule *far = rules_far_lookup(c->rules, pdr->far);
+
+	if (value > OHR_LAST)
+		return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT,
+				 RULE_IE_OUTER_HEADER_REMOVAL, "unknown outer header to remove");
+	if (value >= 0 && value != OHR_GTPU_V4 && value != OHR_GTPU_V6 && value != OHR_GTPU_ANY)
+		return pdr_fault(c, pdr, PFCP_CAUSE_NOT_SUPPORTED, RULE_IE_OUTER_HEADER_REMOVAL,
+				 "only GTP-U headers are removed");
+	// Without it the tunnel header would have to be forwarded, which nothing behind it understands.
+	if (value < 0 && pdr->pdi.has_fteid && !(far->action & APPLY_DROP))
+		return pdr_fault(c, pdr, PFCP_CAUSE_CONDITIONAL_MISSING,
+				 RULE_IE_OUTER_HEADER_REMOVAL,
+				 "PDR with F-TEID without Outer Header Removal");
+	return 0;
+}
+
+// Where the PDR's packets come from.
+static int check_pdi(const struct check *c, const struct pdr_rule *pdr)
+{
+	const struct pdi *pdi = &pdr->pdi;
+	const struct interface_row *row = interface_row_lookup(pdi->source);
+
+	if (row == NULL)
+		return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT, RULE_IE_SOURCE_INTERFACE,
+				 "unknown source interface");
+	if (row->source_cause != 0)
+		return pdr_fault(c, pdr, row->source_cause, RULE_IE_SOURCE_INTERFACE,
+				 "source interface that is not served");
+	if (row->needs_tunnel && !pdi->has_fteid)
+		return pdr_fault(c, pdr, PFCP_CAUSE_CONDITIONAL_MISSING, RULE_IE_FTEID,
+				 "PDR from this source interface without F-TEID");
+	if (pdi->has_fteid && !pdi->fteid.has_v4)
+		return pdr_fault(c, pdr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FTEID,
+				 "F-TEID without IPv4, the only family of tunnels here");
+	if (pdi->has_fteid && !pdi->fteid.choose && pdi->fteid.teid == 0)
+		return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT, RULE_IE_FTEID,
+				 "F-TEID with TEID 0");
+	return 0;
+}
+
+static bool is_host(const struct addr *addr)
+{
+	return !addr_is_unspecified(addr) && !addr_is_multicast(addr);
+}
+
+static int check_ue_ip(const struct check *c, const struct pdr_rule *pdr)
+{
+	const struct ue_ip *ue = &pdr->pdi.ue_ip;
+	struct addr v4 = addr_v4(ue->v4.s_addr);
+	struct addr v6 = addr_v6(ue->v6.s6_addr);
+
+	if (!pdr->pdi.has_ue_ip)
+		return 0;
+	if (!ue->has_v4 && !ue->has_v6)
+		return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT, RULE_IE_UE_IP_ADDRESS,
+				 "UE IP Address without an address");
+	if ((ue->has_v4 && !is_host(&v4)) ||
+	    (ue->has_v6 && (!is_host(&v6) || addr_is_link_local(&v6) || ue->v6_prefix > 128)))
+		return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT, RULE_IE_UE_IP_ADDRESS,
+				 "UE IP Address that no UE can have");
+	if (ue->has_v6 && ue->v6_prefix < 64)
+		return pdr_fault(c, pdr, PFCP_CAUSE_NOT_SUPPORTED, RULE_IE_UE_IP_ADDRESS,
+				 "IPv6 prefix of a UE shorter than 64");
+	return 0;
+}
+
+static int check_filters(const struct check *c, const struct pdr_rule *pdr)
+{
+	if (pdr->pdi.n_filters > c->limits->filters || pdr->pdi.n_filters > RULES_MAX_FILTERS)
+		return pdr_fault(c, pdr, PFCP_CAUSE_NO_RESOURCES, RULE_IE_SDF_FILTER,
+				 "too many SDF filters in a PDR");
+	for (unsigned i = 0; i < pdr->pdi.n_filters; i++) {
+		const struct sdf *sdf = &pdr->pdi.filters[i];
+
+		if (!sdf->has_flow && !sdf->has_tos && !sdf->has_spi && !sdf->has_flow_label &&
+		    !sdf->has_bid)
+			return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT, RULE_IE_SDF_FILTER,
+					 "SDF filter that says nothing");
+		if (rules_filter_resolve(c->rules, sdf) == NULL)
+			return pdr_fault(c, pdr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_SDF_FILTER,
+					 "SDF filter ID that no filter of the session has");
+	}
+	return 0;
+}
+
+static int check_pdr(const struct check *c, const struct pdr_rule *pdr)
+{
+	if (check_pdi(c, pdr) != 0 || check_pdr_references(c, pdr) != 0 ||
+	    check_outer_header_removal(c, pdr) != 0 || check_ue_ip(c, pdr) != 0)
+		return -EINVAL;
+	return check_filters(c, pdr);
+}
+
+static int check_action(const struct check *c, const struct far_rule *far)
+{
+	unsigned leading = 0;
+
+	for (unsigned i = 0; i < ROWS(action_rows); i++) {
+		const struct action_row *row = &action_rows[i];
+
+		if (far->action & row->bit)
+			leading += row->with == 0;
+	}
+	if (leading != 1)
+		return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT, RULE_IE_APPLY_ACTION,
+				 "Apply Action is not exactly one of DROP, FORW, BUFF, IPMA, IPMD");
+	for (unsigned i = 0; i < ROWS(action_rows); i++) {
+		const struct action_row *row = &action_rows[i];
+
+		if (!(far->action & row->bit))
+			continue;
+		if (row->with != 0 && !(far->action & row->with))
+			return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT,
+					 RULE_IE_APPLY_ACTION,
+					 "Apply Action bits that exclude each other");
+		if (!row->supported)
+			return far_fault(c, far, PFCP_CAUSE_NOT_SUPPORTED, RULE_IE_APPLY_ACTION,
+					 "Apply Action that is not supported");
+	}
+	return 0;
+}
+
+static int check_outer_header_creation(const struct check *c, const struct far_rule *far)
+{
+	struct addr to = addr_v4(far->v4.s_addr);
+
+	if (far->ohc == 0)
+		return 0;
+	if (!(far->ohc & OHC_GTPU_UDP_V4))
+		return far_fault(c, far, PFCP_CAUSE_NOT_SUPPORTED, RULE_IE_OUTER_HEADER_CREATION,
+				 "only outer headers of GTP-U over IPv4 are created");
+	if (far->ohc & ~(OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6))
+		return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT,
+				 RULE_IE_OUTER_HEADER_CREATION,
+				 "two kinds of outer header at once");
+	// A FAR that does not forward may keep what an SMF without a tunnel writes there.
+	if ((far->action & APPLY_FORW) && !is_host(&to))
+		return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT,
+				 RULE_IE_OUTER_HEADER_CREATION,
+				 "tunnel to an address that no host has");
+	return 0;
+}
+
+static int check_parameters(const struct check *c, const struct far_rule *far)
+{
+	const struct interface_row *row = interface_row_lookup(far->destination);
+
+	if (!far->has_parameters) {
+		if (far->action & APPLY_FORW)
+			return far_fault(c, far, PFCP_CAUSE_CONDITIONAL_MISSING,
+					 RULE_IE_FORWARDING_PARAMETERS,
+					 "FORW without Forwarding Parameters");
+		return 0;
+	}
+	if (row == NULL)
+		return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT,
+				 RULE_IE_DESTINATION_INTERFACE, "unknown destination interface");
+	if (row->destination_cause != 0)
+		return far_fault(c, far, row->destination_cause, RULE_IE_DESTINATION_INTERFACE,
+				 "destination interface that is not served");
+	if (row->needs_tunnel && (far->action & APPLY_FORW) && far->ohc == 0)
+		return far_fault(
+			c, far, PFCP_CAUSE_CONDITIONAL_MISSING, RULE_IE_OUTER_HEADER_CREATION,
+			"FORW to this destination interface without Outer Header Creation");
+	return check_outer_header_creation(c, far);
+}
+
+static int check_far(const struct check *c, const struct far_rule *far)
+{
+	if (check_action(c, far) != 0 || check_parameters(c, far) != 0)
+		return -EINVAL;
+	if (far->has_bar && rules_bar_lookup(c->rules, far->bar) == NULL)
+		return far_fault(c, far, PFCP_CAUSE_RULE_FAILURE, RULE_IE_BAR_ID,
+				 "FAR names a BAR that does not exist");
+	return 0;
+}
+
+// Triggers whose companion is missing (TS 29.244 7.5.2.4).
+static int check_triggers(const struct check *c, const struct urr_rule *urr)
+{
+	const struct {
+		uint32_t trigger;
+		bool given;
+		enum rule_ie ie;
+	} rows[] = {
+		{TRIGGER_PERIO, urr->period_s != 0, RULE_IE_MEASUREMENT_PERIOD},
+		{TRIGGER_VOLTH, urr->threshold.flags != 0, RULE_IE_VOLUME_THRESHOLD},
+		{TRIGGER_TIMTH, urr->time_threshold_s != 0, RULE_IE_TIME_THRESHOLD},
+		{TRIGGER_QUHTI, urr->quota_holding_s != 0, RULE_IE_QUOTA_HOLDING_TIME},
+		{TRIGGER_LIUSA, urr->n_linked != 0, RULE_IE_LINKED_URR_ID},
+	};
+
+	for (unsigned i = 0; i < ROWS(rows); i++) {
+		if ((urr->triggers & rows[i].trigger) && !rows[i].given)
+			return urr_fault(c, urr, PFCP_CAUSE_CONDITIONAL_MISSING, rows[i].ie,
+					 "reporting trigger without the value that it needs");
+	}
+	return 0;
+}
+
+static int check_urr(const struct check *c, const struct urr_rule *urr)
+{
+	for (unsigned i = 0; i < urr->n_linked; i++) {
+		if (rules_urr_lookup(c->rules, urr->linked[i]) == NULL)
+			return urr_fault(c, urr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_LINKED_URR_ID,
+					 "URR is linked to one that does not exist");
+	}
+	if (urr->has_quota_far && rules_far_lookup(c->rules, urr->quota_far) == NULL)
+		return urr_fault(c, urr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FAR_ID_FOR_QUOTA_ACTION,
+				 "URR names a FAR for quota action that does not exist");
+	return check_triggers(c, urr);
+}
+
+// Every packet that a PDR is for must lead to the session: by a TEID, or by an address of the UE, which may
+// stand in another PDR (added QoS flows have only filters).
+static int check_locators(const struct check *c)
+{
+	const struct pdr_rule *lost = NULL;
+
+	for (unsigned i = 0; i < c->rules->n_pdrs; i++) {
+		const struct pdr_rule *pdr = &c->rules->pdrs[i];
+
+		if (pdr->pdi.has_ue_ip)
+			return 0;
+		if (!pdr->pdi.has_fteid && lost == NULL)
+			lost = pdr;
+	}
+	if (lost == NULL)
+		return 0;
+	return pdr_fault(c, lost, PFCP_CAUSE_CONDITIONAL_MISSING, RULE_IE_UE_IP_ADDRESS,
+			 "PDR without F-TEID in a session without UE IP Address");
+}
+
+int rules_check(const struct rules *rules, const struct rules_limits *limits,
+		struct pfcp_fault *fault)
+{
+	const struct check c = {rules, limits, fault};
+
+	if (check_counts(&c) != 0)
+		return -EINVAL;
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		if (check_pdr(&c, &rules->pdrs[i]) != 0)
+			return -EINVAL;
+	}
+	for (unsigned i = 0; i < rules->n_fars; i++) {
+		if (check_far(&c, &rules->fars[i]) != 0)
+			return -EINVAL;
+	}
+	for (unsigned i = 0; i < rules->n_urrs; i++) {
+		if (check_urr(&c, &rules->urrs[i]) != 0)
+			return -EINVAL;
+	}
+	return check_locators(&c);
+}

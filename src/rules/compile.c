@@ -1,0 +1,550 @@
+// The compiler of rules, see compile.h.
+// Control thread. PDRs are put in order first; FARs, filters and tunnels then stand in the order in which
+// those PDRs name them, so that what the block holds does not depend on how the SMF ordered its IEs.
+
+#include "rules/compile.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rules/compile_filter.h"
+
+#define NO_PLACE 0xff
+#define MAX_OUTS (RULESET_MAX_PLACES + 1) // one of them in the line
+#define NO_OUT MAX_OUTS
+
+// A tunnel that FARs send to, and who uses it.
+struct out_use {
+	struct tunnel_out to;
+	unsigned down_pdrs;
+	bool by_up;
+	uint8_t place;
+};
+
+// A FAR as PDRs of one direction use it.
+struct far_use {
+	const struct far_rule *rule;
+	bool up;
+	uint8_t out; // index of its tunnel, or NO_OUT
+};
+
+struct build {
+	const struct rules *rules;
+	const struct compile_conf *conf;
+	struct pfcp_fault *fault;
+
+	unsigned n_ues; // addresses of the UE that any PDR gives
+	struct prefix ues[COMPILED_MAX_UE_KEYS];
+	bool constrained; // they are more than the source check holds: filters say them
+
+	unsigned n_pdrs, n_up, n_fars, n_outs;
+	const struct pdr_rule *order[RULES_MAX_PDRS];
+	struct pdr pdrs[RULES_MAX_PDRS];
+	struct far fars[RULES_MAX_PDRS];
+	struct far_use far_uses[RULES_MAX_PDRS];
+	struct out_use outs[MAX_OUTS];
+	struct filter_list filters;
+	unsigned needs_up, needs_down;
+	bool any_source; // RULESET_F_ANY_SOURCE
+
+	struct compiled c;
+};
+
+static int no_resources(struct build *b, const struct pdr_rule *rule, enum rule_ie ie,
+			const char *text)
+{
+	return fault_rule(b->fault, PFCP_CAUSE_NO_RESOURCES, RULE_PDR, rule->id, (uint16_t)ie,
+			  text);
+}
+
+static bool is_up(const struct pdr_rule *rule)
+{
+	return rule->pdi.source == IF_ACCESS;
+}
+
+// Up first, then by precedence, then by id.
+static int order_cmp(const void *a, const void *b)
+{
+	const struct pdr_rule *x = *(const struct pdr_rule *const *)a;
+	const struct pdr_rule *y = *(const struct pdr_rule *const *)b;
+
+	if (is_up(x) != is_up(y))
+		return is_up(x) ? -1 : 1;
+	if (x->precedence != y->precedence)
+		return x->precedence < y->precedence ? -1 : 1;
+	return (int)x->id - (int)y->id;
+}
+
+static void order_pdrs(struct build *b)
+{
+	b->n_pdrs = b->rules->n_pdrs;
+	for (unsigned i = 0; i < b->n_pdrs; i++) {
+		b->order[i] = &b->rules->pdrs[i];
+		b->n_up += is_up(b->order[i]);
+	}
+	qsort(b->order, b->n_pdrs, sizeof(b->order[0]), order_cmp);
+}
+
+// --- the UE's addresses ----------------------------------------------------------------------------------
+
+// A PDR's UE addresses, by family; ADDR_NONE where it gives none.
+static struct prefix ue_prefix_v4(const struct pdr_rule *rule)
+{
+	const struct ue_ip *ue = &rule->pdi.ue_ip;
+
+	if (!rule->pdi.has_ue_ip || !ue->has_v4)
+		return (struct prefix){.len = 0};
+	return (struct prefix){.addr = addr_v4(ue->v4.s_addr), .len = 32};
+}
+
+static struct prefix ue_prefix_v6(const struct pdr_rule *rule)
+{
+	const struct ue_ip *ue = &rule->pdi.ue_ip;
+	struct addr addr = addr_v6(ue->v6.s6_addr);
+
+	if (!rule->pdi.has_ue_ip || !ue->has_v6)
+		return (struct prefix){.len = 0};
+	return (struct prefix){.addr = addr_mask(&addr, ue->v6_prefix), .len = ue->v6_prefix};
+}
+
+static int ue_add(struct build *b, const struct pdr_rule *rule, const struct prefix *ue)
+{
+	if (ue->addr.family == ADDR_NONE)
+		return 0;
+	for (unsigned i = 0; i < b->n_ues; i++) {
+		if (prefix_eq(&b->ues[i], ue))
+			return 0;
+	}
+	if (b->n_ues == COMPILED_MAX_UE_KEYS)
+		return no_resources(b, rule, RULE_IE_UE_IP_ADDRESS,
+				    "too many UE addresses in a session");
+	b->ues[b->n_ues++] = *ue;
+	return 0;
+}
+
+// All addresses, those of down PDRs first since packets are looked up by them.
+static int ues_collect(struct build *b)
+{
+	unsigned n_v4 = 0, n_v6 = 0;
+
+	for (unsigned i = 0; i < b->n_pdrs; i++) {
+		const struct pdr_rule *rule = b->order[(b->n_up + i) % b->n_pdrs];
+		struct prefix v4 = ue_prefix_v4(rule), v6 = ue_prefix_v6(rule);
+
+		if (ue_add(b, rule, &v4) != 0 || ue_add(b, rule, &v6) != 0)
+			return -EINVAL;
+	}
+	for (unsigned i = 0; i < b->n_ues; i++) {
+		const struct prefix *ue = &b->ues[i];
+		struct addr net = addr_mask(&ue->addr, 64);
+
+		if (ue->addr.family == ADDR_V4 && n_v4++ == 0)
+			b->c.ue_v4.s_addr = ue->addr.v4;
+		if (ue->addr.family == ADDR_V6 && n_v6++ == 0)
+			memcpy(&b->c.ue_v6, net.v6, sizeof(b->c.ue_v6));
+		if (ue->addr.family == ADDR_V6 && ue->len != 64)
+			b->constrained = true;
+	}
+	if (n_v4 > 1 || n_v6 > 1)
+		b->constrained = true;
+	return 0;
+}
+
+static uint8_t ni_iface(const struct compile_conf *conf, uint16_t ni)
+{
+	if (ni == RULES_NI_NONE)
+		ni = conf->default_ni;
+	if (ni == RULES_NI_NONE)
+		return conf->default_iface;
+	return ni < conf->n_nis ? conf->ni_ifaces[ni] : COMPILE_IFACE_NONE;
+}
+
+static int key_add(struct build *b, const struct pdr_rule *rule, const struct prefix *ue,
+		   uint8_t iface)
+{
+	struct ue_key key = {.iface = iface};
+
+	if (ue->addr.family == ADDR_NONE)
+		return 0;
+	key.addr = ue->addr.family == ADDR_V6 ? addr_mask(&ue->addr, 64) : ue->addr;
+	for (unsigned i = 0; i < b->c.n_ue_keys; i++) {
+		if (b->c.ue_keys[i].iface == iface && addr_eq(&b->c.ue_keys[i].addr, &key.addr))
+			return 0;
+	}
+	if (b->c.n_ue_keys == COMPILED_MAX_UE_KEYS)
+		return no_resources(b, rule, RULE_IE_UE_IP_ADDRESS,
+				    "too many UE addresses in a session");
+	b->c.ue_keys[b->c.n_ue_keys++] = key;
+	return 0;
+}
+
+// Where plain packets to the UE are looked up: at the addresses of the down PDRs that come in no tunnel,
+// and, for those without an address, at all that the session has.
+static int keys_collect(struct build *b)
+{
+	for (unsigned i = b->n_up; i < b->n_pdrs; i++) {
+		const struct pdr_rule *rule = b->order[i];
+		uint8_t iface = ni_iface(b->conf, rule->pdi.ni);
+		struct prefix own[2] = {ue_prefix_v4(rule), ue_prefix_v6(rule)};
+		const struct prefix *ues = rule->pdi.has_ue_ip ? own : b->ues;
+		unsigned n = rule->pdi.has_ue_ip ? 2 : b->n_ues;
+
+		if (rule->pdi.has_fteid)
+			continue;
+		if (iface == COMPILE_IFACE_NONE)
+			return fault_rule(b->fault, PFCP_CAUSE_RULE_FAILURE, RULE_PDR, rule->id,
+					  RULE_IE_NETWORK_INSTANCE,
+					  "network instance without an N6 interface");
+		for (unsigned k = 0; k < n; k++) {
+			if (key_add(b, rule, &ues[k], iface) != 0)
+				return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+// --- FARs ------------------------------------------------------------------------------------------------
+
+static bool out_eq(const struct tunnel_out *a, const struct tunnel_out *b)
+{
+	return a->teid == b->teid && a->v4.s_addr == b->v4.s_addr && a->ni == b->ni &&
+	       a->iface_value == b->iface_value;
+}
+
+// The index of the FAR's tunnel, or NO_OUT where there are too many.
+static uint8_t out_index(struct build *b, const struct far_rule *rule)
+{
+	struct tunnel_out to = {rule->teid, rule->v4, rule->ni, rule->destination};
+	unsigned i = 0;
+
+	while (i < b->n_outs && !out_eq(&b->outs[i].to, &to))
+		i++;
+	if (i == b->n_outs && i < MAX_OUTS)
+		b->outs[b->n_outs++] = (struct out_use){.to = to, .place = NO_PLACE};
+	return (uint8_t)i;
+}
+
+// Where the FAR sends to, and what that needs. Only FORW sends: a FAR that buffers may still have the
+// tunnel that it had before, and a tunnel of no use must not hold a place.
+static int far_destination(struct build *b, struct far_use *use, struct far *far)
+{
+	const struct far_rule *rule = use->rule;
+
+	use->out = NO_OUT;
+	if (!(rule->action & APPLY_FORW))
+		return 0;
+	if (rule->destination != IF_ACCESS)
+		far->flags |= FAR_F_UP;
+	if (rule->ohc == 0) {
+		far->to = FAR_TO_ROUTE;
+		far->iface = ni_iface(b->conf, rule->ni);
+		if (far->iface == COMPILE_IFACE_NONE)
+			return fault_rule(b->fault, PFCP_CAUSE_RULE_FAILURE, RULE_FAR, rule->id,
+					  RULE_IE_NETWORK_INSTANCE,
+					  "network instance without an N6 interface");
+		return 0;
+	}
+	far->to = FAR_TO_PLACE; // or LINE, when all users of the tunnel are known
+	use->out = out_index(b, rule);
+	if (use->out == NO_OUT)
+		return fault_rule(b->fault, PFCP_CAUSE_NO_RESOURCES, RULE_FAR, rule->id,
+				  RULE_IE_OUTER_HEADER_CREATION,
+				  "too many tunnels that one session sends to");
+	return 0;
+}
+
+// The index of the FAR in this direction, made at its first use.
+static int far_compile(struct build *b, const struct far_rule *rule, bool up, unsigned *ret_index)
+{
+	struct far_use *use;
+	struct far *far;
+
+	for (unsigned i = 0; i < b->n_fars; i++) {
+		if (b->far_uses[i].rule == rule && b->far_uses[i].up == up) {
+			*ret_index = i;
+			return 0;
+		}
+	}
+	far = &b->fars[b->n_fars];
+	use = &b->far_uses[b->n_fars];
+	*use = (struct far_use){.rule = rule, .up = up};
+	far->action = rule->action;
+	far->dscp = rule->has_parameters && (rule->action & APPLY_FORW) ? rule->dscp : 0xff;
+	far->id = rule->id;
+	*ret_index = b->n_fars++;
+	return far_destination(b, use, far);
+}
+
+// Gives the tunnel that most down PDRs send to its stand in the down line, all others places. Up PDRs find
+// every tunnel by place: their line has none.
+static int outs_place(struct build *b)
+{
+	unsigned line = NO_OUT;
+
+	for (unsigned i = 0; i < b->n_outs; i++) {
+		if (b->outs[i].down_pdrs > (line == NO_OUT ? 0 : b->outs[line].down_pdrs))
+			line = i;
+	}
+	if (line != NO_OUT) {
+		b->c.has_line = true;
+		b->c.line = b->outs[line].to;
+	}
+	for (unsigned i = 0; i < b->n_outs; i++) {
+		if (i == line && !b->outs[i].by_up)
+			continue;
+		if (b->c.n_places == RULESET_MAX_PLACES)
+			return fault_ie(b->fault, PFCP_CAUSE_NO_RESOURCES,
+					RULE_IE_OUTER_HEADER_CREATION,
+					"too many tunnels that one session sends to");
+		b->outs[i].place = b->c.n_places;
+		b->c.places[b->c.n_places++] = b->outs[i].to;
+	}
+	for (unsigned i = 0; i < b->n_fars; i++) {
+		const struct far_use *use = &b->far_uses[i];
+
+		if (use->out == NO_OUT)
+			continue;
+		if (use->out == line && !use->up)
+			b->fars[i].to = FAR_TO_LINE;
+		else
+			b->fars[i].place = b->outs[use->out].place;
+	}
+	return 0;
+}
+
+// --- PDRs ------------------------------------------------------------------------------------------------
+
+// The UE addresses that the PDR's filters must say, since nothing else checks them. None of them means no
+// constraint.
+static unsigned pdr_locals(const struct build *b, const struct pdr_rule *rule, bool relays,
+			   struct prefix ret[COMPILED_MAX_UE_KEYS])
+{
+	struct prefix own[2] = {ue_prefix_v4(rule), ue_prefix_v6(rule)};
+	unsigned n = 0;
+
+	if (rule->pdi.has_ue_ip) {
+		// A tunnel leads to the session whatever the address inside.
+		if (!b->constrained && (is_up(rule) || !rule->pdi.has_fteid))
+			return 0;
+		for (unsigned i = 0; i < 2; i++) {
+			if (own[i].addr.family != ADDR_NONE)
+				ret[n++] = own[i];
+		}
+		return n;
+	}
+	if (!is_up(rule) || !b->constrained || relays)
+		return 0;
+	memcpy(ret, b->ues, b->n_ues * sizeof(ret[0]));
+	return b->n_ues;
+}
+
+static int pdr_filter_add(struct build *b, const struct pdr_rule *rule, const struct sdf *sdf,
+			  const struct prefix *local)
+{
+	int rc = filters_add(&b->filters, sdf, local);
+
+	if (rc == -ENOMEM)
+		return fault_cause(b->fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+	if (rc != 0)
+		return no_resources(b, rule, RULE_IE_SDF_FILTER, "too many compiled filters");
+	return 0;
+}
+
+static int pdr_filters(struct build *b, const struct pdr_rule *rule, bool relays, struct pdr *pdr)
+{
+	struct prefix locals[COMPILED_MAX_UE_KEYS];
+	unsigned n_locals = pdr_locals(b, rule, relays, locals);
+	unsigned n_sdfs = rule->pdi.n_filters;
+	unsigned first = b->filters.n;
+
+	if (n_sdfs == 0 && n_locals == 0)
+		return 0;
+	for (unsigned i = 0; i < (n_sdfs ? n_sdfs : 1); i++) {
+		const struct sdf *sdf =
+			n_sdfs ? rules_filter_resolve(b->rules, &rule->pdi.filters[i]) : NULL;
+
+		for (unsigned k = 0; k < (n_locals ? n_locals : 1); k++) {
+			if (pdr_filter_add(b, rule, sdf, n_locals ? &locals[k] : NULL) != 0)
+				return -EINVAL;
+		}
+	}
+	if (b->filters.n - first > COMPILE_MAX_PDR_FILTERS)
+		return no_resources(b, rule, RULE_IE_SDF_FILTER,
+				    "too many compiled filters in a PDR");
+	pdr->first_filter = (uint16_t)first;
+	pdr->n_filters = (uint8_t)(b->filters.n - first);
+	if (pdr->n_filters == 0) { // what its filters and its address say excludes each other
+		pdr->first_filter = 0;
+		pdr->families = 0;
+	}
+	return 0;
+}
+
+static uint8_t pdr_families(const struct pdr_rule *rule)
+{
+	const struct ue_ip *ue = &rule->pdi.ue_ip;
+
+	if (!rule->pdi.has_ue_ip)
+		return PDR_V4 | PDR_V6;
+	return (uint8_t)((ue->has_v4 ? PDR_V4 : 0) | (ue->has_v6 ? PDR_V6 : 0));
+}
+
+// QERs and URRs by their place in the session, and what follows from them for the PDR.
+static unsigned pdr_policies(const struct build *b, const struct pdr_rule *rule, struct pdr *pdr)
+{
+	unsigned needs = rule->n_urrs ? NEEDS_USAGE : 0;
+
+	memset(pdr->qers, NO_PLACE, sizeof(pdr->qers));
+	memset(pdr->urrs, NO_PLACE, sizeof(pdr->urrs));
+	pdr->qfi = PKT_QFI_NONE;
+	for (unsigned i = 0; i < rule->n_qers; i++) {
+		const struct qer_rule *qer = rules_qer_lookup(b->rules, rule->qers[i]);
+
+		pdr->qers[i] = (uint8_t)(qer - b->rules->qers);
+		if (qer->has_qfi && pdr->qfi == PKT_QFI_NONE)
+			pdr->qfi = qer->qfi;
+		if (qer->gate_up != 0)
+			pdr->flags |= PDR_F_GATE_UP;
+		if (qer->gate_down != 0)
+			pdr->flags |= PDR_F_GATE_DOWN;
+		if (qer->rqi)
+			pdr->flags |= PDR_F_RQI;
+		if (qer->has_mbr || qer->has_gbr)
+			needs |= NEEDS_METER;
+	}
+	for (unsigned i = 0; i < rule->n_urrs; i++)
+		pdr->urrs[i] =
+			(uint8_t)(rules_urr_lookup(b->rules, rule->urrs[i]) - b->rules->urrs);
+	if (pdr->flags & (PDR_F_GATE_UP | PDR_F_GATE_DOWN))
+		needs |= NEEDS_GATE;
+	return needs;
+}
+
+static unsigned far_needs(const struct far *far)
+{
+	if (far->action & APPLY_BUFF)
+		return NEEDS_BUFFER;
+	return far->to == FAR_TO_ROUTE ? NEEDS_ROUTE : far->to == FAR_TO_NOWHERE ? 0 : NEEDS_ENCAP;
+}
+
+// Whether user packets go from tunnel to tunnel towards the SMF or another gNB: they may come from addresses
+// that are not the UE's (a router solicitation's is link-local).
+static bool pdr_relays(const struct pdr_rule *rule, const struct far_rule *far)
+{
+	return is_up(rule) && !rule->pdi.has_ue_ip && far->has_parameters &&
+	       (far->destination == IF_CP_FUNCTION || far->destination == IF_ACCESS);
+}
+
+static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr *pdr)
+{
+	const struct far_rule *far = rules_far_lookup(b->rules, rule->far);
+	bool up = is_up(rule), relays = pdr_relays(rule, far);
+	unsigned *needs = up ? &b->needs_up : &b->needs_down;
+	unsigned far_index;
+
+	assert(!rule->pdi.has_fteid || rule->tunnel != 0);
+	if (far_compile(b, far, up, &far_index) != 0)
+		return -EINVAL;
+	pdr->far = (uint16_t)far_index;
+	pdr->id = rule->id;
+	pdr->tunnel = rule->tunnel;
+	pdr->families = pdr_families(rule);
+	pdr->qfis = rule->pdi.qfis ? rule->pdi.qfis : UINT64_MAX;
+	// All 64 at once still need a QFI in the packet; 0 is no QoS flow's (TS 24.501 9.11.4.12).
+	if (rule->pdi.qfis == UINT64_MAX)
+		pdr->qfis = UINT64_MAX - 1;
+	if (rule->tunnel != 0 && rule->outer_header_removal >= 0)
+		pdr->flags |= PDR_F_DECAP;
+	// With several addresses the filters check the source; with none there is nothing to check.
+	if (up && (relays || b->constrained || b->n_ues == 0))
+		pdr->flags |= PDR_F_ANY_SOURCE;
+	*needs |= pdr_policies(b, rule, pdr) | far_needs(&b->fars[far_index]);
+	*needs |= pdr->flags & PDR_F_DECAP ? NEEDS_DECAP : 0;
+	*needs |= up && !(pdr->flags & PDR_F_ANY_SOURCE) ? NEEDS_SOURCE_CHECK : 0;
+	b->any_source |= (pdr->flags & PDR_F_ANY_SOURCE) != 0;
+	if (b->far_uses[far_index].out != NO_OUT) {
+		struct out_use *out = &b->outs[b->far_uses[far_index].out];
+
+		out->by_up |= up;
+		out->down_pdrs += !up;
+	}
+	return pdr_filters(b, rule, relays, pdr);
+}
+
+// --- the block -------------------------------------------------------------------------------------------
+
+static size_t round_up(size_t bytes, size_t to)
+{
+	return (bytes + to - 1) / to * to;
+}
+
+static int block_make(struct build *b)
+{
+	size_t fars_at = sizeof(struct ruleset) + b->n_pdrs * sizeof(struct pdr);
+	size_t fars_end = fars_at + b->n_fars * sizeof(struct far);
+	size_t filters_at = round_up(fars_end, sizeof(struct filter));
+	size_t bytes = b->filters.n ? filters_at + b->filters.n * sizeof(struct filter) : fars_end;
+	struct ruleset *rs;
+
+	bytes = round_up(bytes, RULESET_UNIT);
+	rs = calloc(1, bytes);
+	if (rs == NULL)
+		return fault_cause(b->fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+	rs->units = (uint16_t)(bytes / RULESET_UNIT);
+	rs->flags = b->any_source ? RULESET_F_ANY_SOURCE : 0;
+	rs->n_up = (uint16_t)b->n_up;
+	rs->n_down = (uint16_t)(b->n_pdrs - b->n_up);
+	rs->n_fars = (uint16_t)b->n_fars;
+	rs->n_filters = (uint16_t)b->filters.n;
+	rs->fars_at = (uint16_t)(fars_at / 16);
+	rs->filters_at = (uint16_t)(filters_at / 16);
+	rs->chain_up = b->conf->chain(b->conf->chain_ctx, true, b->needs_up);
+	rs->chain_down = b->conf->chain(b->conf->chain_ctx, false, b->needs_down);
+	memcpy(rs->pdrs, b->pdrs, b->n_pdrs * sizeof(struct pdr));
+	memcpy((uint8_t *)rs + fars_at, b->fars, b->n_fars * sizeof(struct far));
+	if (b->filters.n)
+		memcpy((uint8_t *)rs + filters_at, b->filters.filters,
+		       b->filters.n * sizeof(struct filter));
+	b->c.rs = rs;
+	return 0;
+}
+
+static int build_run(struct build *b)
+{
+	order_pdrs(b);
+	if (ues_collect(b) != 0 || keys_collect(b) != 0)
+		return -EINVAL;
+	for (unsigned i = 0; i < b->n_pdrs; i++) {
+		if (pdr_compile(b, b->order[i], &b->pdrs[i]) != 0)
+			return -EINVAL;
+	}
+	if (outs_place(b) != 0)
+		return -EINVAL;
+	return block_make(b);
+}
+
+int rules_compile(const struct rules *rules, const struct compile_conf *conf, struct compiled *ret,
+		  struct pfcp_fault *fault)
+{
+	struct build b;
+	int rc;
+
+	assert(rules->n_pdrs > 0 && rules->n_pdrs <= RULES_MAX_PDRS);
+	memset(&b, 0, sizeof(b)); // also what no field names: blocks are compared as bytes
+	b.rules = rules;
+	b.conf = conf;
+	b.fault = fault;
+	rc = build_run(&b);
+	free(b.filters.filters);
+	if (rc == 0)
+		*ret = b.c;
+	return rc;
+}
+
+void compiled_fini(struct compiled *compiled)
+{
+	free(compiled->rs);
+	compiled->rs = NULL;
+}

@@ -1,0 +1,76 @@
+// From a session's checked rules to what a worker needs: one shared block, and what is the session's own.
+//
+// Control thread. The block is canonical: sessions with like rules give equal bytes, whatever their
+// addresses and tunnels are, so that the arena keeps it once (rules/arena.h).
+
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "rules/fault.h"
+#include "rules/model.h"
+#include "rules/ruleset.h"
+
+// What the rules of one direction need done; the services' layer makes a chain of it.
+enum compile_needs {
+	NEEDS_DECAP = 1 << 0, // a PDR removes a GTP-U header
+	NEEDS_ENCAP = 1 << 1, // a FAR sends into a GTP-U tunnel
+	NEEDS_ROUTE = 1 << 2, // a FAR sends plain IP
+	NEEDS_SOURCE_CHECK =
+		1 << 3, // up: the session's UE addresses are known and not all PDRs take any source
+	NEEDS_GATE = 1 << 4,   // a QER closes a gate
+	NEEDS_METER = 1 << 5,  // a QER limits the rate
+	NEEDS_USAGE = 1 << 6,  // a URR measures
+	NEEDS_BUFFER = 1 << 7, // a FAR buffers
+};
+
+#define COMPILE_IFACE_NONE 0xff
+
+struct compile_conf {
+	const uint8_t *ni_ifaces; // N6 interface of each network instance, or COMPILE_IFACE_NONE
+	uint16_t n_nis;
+	uint16_t
+		default_ni; // stands for a Network Instance not given; RULES_NI_NONE: there is none
+	uint8_t default_iface; // the first N6 interface, where there is no default network instance
+	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // needs: NEEDS_ bits
+	void *chain_ctx;
+};
+
+// A GTP-U tunnel that the session sends to. Two are the same when all of it is.
+struct tunnel_out {
+	uint32_t teid; // host order
+	struct in_addr v4;
+	uint16_t ni;
+	uint8_t iface_value; // enum interface_value of the FAR's destination
+};
+
+// Where packets to an address of the UE are looked up.
+struct ue_key {
+	struct addr addr; // IPv6: the /64, all beyond it zero
+	uint8_t iface;    // N6 interface that they come in by
+};
+
+#define COMPILED_MAX_UE_KEYS 8
+
+struct compiled {
+	struct ruleset *rs; // heap memory of ruleset_bytes()
+	bool has_line;
+	struct tunnel_out line; // FAR_TO_LINE: the one that most down PDRs send to
+	uint8_t n_places;
+	struct tunnel_out places[RULESET_MAX_PLACES]; // FAR_TO_PLACE
+	// The source check's addresses: of the UE, the first of each family. Where a session has several, or an
+	// IPv6 prefix that is no /64, the check is part of the compiled filters and these do not matter.
+	struct in_addr ue_v4;  // 0: none
+	struct in6_addr ue_v6; // its /64; all zero: none
+	uint8_t n_ue_keys;
+	struct ue_key ue_keys[COMPILED_MAX_UE_KEYS];
+};
+
+// `rules` has passed rules_check(), and its tunnels are given. 0, or -EINVAL with the fault; then *ret is
+// untouched.
+int rules_compile(const struct rules *rules, const struct compile_conf *conf, struct compiled *ret,
+		  struct pfcp_fault *fault);
+void compiled_fini(struct compiled *compiled);

@@ -1,0 +1,143 @@
+// SDF filters to struct filter, see compile_filter.h.
+// Control thread. "any" and "assigned" give no constraint: that the UE's side is the UE's is what locating
+// the session and the source check are for, or it comes as `local`.
+
+#include "rules/compile_filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct sdf_port_range all_ports = {0, UINT16_MAX};
+
+static int filter_append(struct filter_list *list, const struct filter *f)
+{
+	if (list->n == COMPILE_MAX_FILTERS)
+		return -E2BIG;
+	if (list->n == list->room) {
+		unsigned room = list->room ? 2 * list->room : 8;
+		struct filter *grown = reallocarray(list->filters, room, sizeof(*grown));
+
+		if (grown == NULL)
+			return -ENOMEM;
+		list->filters = grown;
+		list->room = room;
+	}
+	list->filters[list->n++] = *f;
+	return 0;
+}
+
+// The two as one. False where no address is in both.
+static bool prefix_meet(const struct prefix *a, const struct prefix *b, struct prefix *ret)
+{
+	const struct prefix *longer = a->len >= b->len ? a : b;
+
+	if (a->addr.family == ADDR_NONE || b->addr.family == ADDR_NONE) {
+		*ret = a->addr.family == ADDR_NONE ? *b : *a;
+		return true;
+	}
+	if (!prefix_overlaps(a, b))
+		return false;
+	*ret = *longer;
+	return true;
+}
+
+static rte_be32_t mask_v4(uint8_t bits)
+{
+	return rte_cpu_to_be_32((uint32_t)(0xffffffff00000000ull >> bits));
+}
+
+// Addresses and family. False where they exclude each other.
+static bool filter_addresses(struct filter *f, const struct prefix *remote,
+			     const struct prefix *local)
+{
+	uint8_t family = remote->addr.family ? remote->addr.family : local->addr.family;
+	struct addr r = addr_mask(&remote->addr, remote->len);
+	struct addr l = addr_mask(&local->addr, local->len);
+
+	if (local->addr.family != ADDR_NONE && local->addr.family != family)
+		return false;
+	if (f->family != ADDR_NONE && family != ADDR_NONE && f->family != family)
+		return false;
+	if (family == ADDR_NONE)
+		return true;
+	f->family = family;
+	if (family == ADDR_V4) {
+		f->v4.remote = r.v4;
+		f->v4.local = l.v4;
+		f->v4.remote_mask = mask_v4(remote->len);
+		f->v4.local_mask = mask_v4(local->len);
+		return true;
+	}
+	memcpy(f->v6.remote, r.v6, sizeof(f->v6.remote));
+	memcpy(f->v6.local, l.v6, sizeof(f->v6.local));
+	f->remote_bits = remote->len;
+	f->local_bits = local->len;
+	return true;
+}
+
+// Everything but ports and addresses.
+static void filter_rest(struct filter *f, const struct sdf *sdf)
+{
+	if (sdf->has_flow && !sdf->any_proto) {
+		f->flags |= FILTER_F_PROTO;
+		f->proto = sdf->proto;
+	}
+	if (sdf->has_tos) {
+		f->flags |= FILTER_F_TOS;
+		f->tos = sdf->tos & sdf->tos_mask;
+		f->tos_mask = sdf->tos_mask;
+	}
+	if (sdf->has_spi) {
+		f->flags |= FILTER_F_SPI;
+		f->spi = sdf->spi;
+	}
+	if (sdf->has_flow_label) {
+		f->flags |= FILTER_F_FLOW_LABEL;
+		f->flow_label = sdf->flow_label;
+		f->family = ADDR_V6; // no other has one
+	}
+}
+
+// One filter for each pair of a remote and a local range.
+static int filters_add_ports(struct filter_list *list, struct filter *f, const struct sdf *sdf)
+{
+	unsigned n_remote = sdf->from.n_ports, n_local = sdf->to.n_ports;
+	const struct sdf_port_range *remote = n_remote ? sdf->from.ports : &all_ports;
+	const struct sdf_port_range *local = n_local ? sdf->to.ports : &all_ports;
+
+	if (n_remote == 0 && n_local == 0)
+		return filter_append(list, f);
+	f->flags |= FILTER_F_PORTS;
+	for (unsigned r = 0; r < (n_remote ? n_remote : 1); r++) {
+		for (unsigned l = 0; l < (n_local ? n_local : 1); l++) {
+			int rc;
+
+			f->remote_low = remote[r].low;
+			f->remote_high = remote[r].high;
+			f->local_low = local[l].low;
+			f->local_high = local[l].high;
+			rc = filter_append(list, f);
+			if (rc != 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+int filters_add(struct filter_list *list, const struct sdf *sdf, const struct prefix *local)
+{
+	static const struct sdf everything;
+	static const struct prefix anywhere;
+	struct prefix at;
+	struct filter f;
+
+	if (sdf == NULL)
+		sdf = &everything;
+	memset(&f, 0, sizeof(f)); // also what no field names: blocks are compared as bytes
+	filter_rest(&f, sdf);
+	if (!prefix_meet(&sdf->to.prefix, local ? local : &anywhere, &at) ||
+	    !filter_addresses(&f, &sdf->from.prefix, &at))
+		return 0;
+	return filters_add_ports(list, &f, sdf);
+}

@@ -1,0 +1,22 @@
+// SDF filters compiled into alternatives that a worker compares (rules/ruleset.h).
+//
+// Control thread; a part of rules/compile.c.
+
+#pragma once
+
+#include "base/addr.h"
+#include "rules/ruleset.h"
+#include "rules/sdf.h"
+
+#define COMPILE_MAX_PDR_FILTERS 64 // compiled filters of one PDR
+#define COMPILE_MAX_FILTERS 1024   // and of one session
+
+struct filter_list {
+	struct filter *filters; // heap
+	unsigned n, room;
+};
+
+// Add the alternatives of `sdf` (NULL: every packet) for packets whose UE side is in `local` (NULL: any):
+// one for each pair of port ranges; none where the two exclude each other. 0, -E2BIG beyond
+// COMPILE_MAX_FILTERS, or -ENOMEM.
+int filters_add(struct filter_list *list, const struct sdf *sdf, const struct prefix *local);

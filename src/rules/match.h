@@ -1,0 +1,145 @@
+// Which PDR a packet matches: the first, by precedence, of its direction (TS 29.244 5.2.1A.2A).
+//
+// Worker threads. `up` is a compile-time constant in each caller. Reads the user's IP header where a filter
+// asks for it: parse has made sure that the header is complete, and, for whole packets of protocols with
+// ports, which ports they have.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <netinet/in.h>
+
+#include <rte_branch_prediction.h>
+#include <rte_common.h>
+
+#include "packet/be.h"
+#include "packet/pkt.h"
+#include "rules/ruleset.h"
+
+#define MATCH_SPI_BYTES 8 // of an ESP or AH header, up to the end of the SPI
+
+// Offsets of the addresses in the user's header that stand on the network's side and on the UE's.
+#define MATCH_V4_REMOTE(up) ((up) ? 16 : 12)
+#define MATCH_V4_LOCAL(up) ((up) ? 12 : 16)
+#define MATCH_V6_REMOTE(up) ((up) ? 24 : 8)
+#define MATCH_V6_LOCAL(up) ((up) ? 8 : 24)
+
+static inline bool match_v4(const struct filter *f, bool up, const uint8_t *user)
+{
+	uint32_t remote = word32_get(user + MATCH_V4_REMOTE(up));
+	uint32_t local = word32_get(user + MATCH_V4_LOCAL(up));
+
+	return (((remote ^ f->v4.remote) & f->v4.remote_mask) |
+		((local ^ f->v4.local) & f->v4.local_mask)) == 0;
+}
+
+// Whether the first `bits` of two IPv6 addresses are equal.
+static inline bool match_v6_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+	uint64_t high = rte_be_to_cpu_64(word64_get(a) ^ word64_get(b));
+	uint64_t low = rte_be_to_cpu_64(word64_get(a + 8) ^ word64_get(b + 8));
+
+	if (bits <= 64)
+		return bits == 0 || high >> (64 - bits) == 0;
+	return (high | low >> (128 - bits)) == 0;
+}
+
+static inline bool match_v6(const struct filter *f, bool up, const uint8_t *user)
+{
+	return match_v6_prefix(user + MATCH_V6_REMOTE(up), f->v6.remote, f->remote_bits) &&
+	       match_v6_prefix(user + MATCH_V6_LOCAL(up), f->v6.local, f->local_bits);
+}
+
+// The protocols that ports are read of (packet/l4.c); ICMP's type and code stand in the same fields.
+static inline bool match_has_ports(const struct pkt *p)
+{
+	uint8_t proto = p->proto;
+
+	return !(p->flags & PKT_F_NO_L4) && (proto == IPPROTO_TCP || proto == IPPROTO_UDP ||
+					     proto == IPPROTO_SCTP || proto == IPPROTO_UDPLITE);
+}
+
+static inline bool match_ports(const struct filter *f, bool up, const struct pkt *p)
+{
+	uint16_t remote = up ? p->dport : p->sport;
+	uint16_t local = up ? p->sport : p->dport;
+
+	return match_has_ports(p) && remote >= f->remote_low && remote <= f->remote_high &&
+	       local >= f->local_low && local <= f->local_high;
+}
+
+// The SPI of a whole ESP packet is the first word of its header, that of AH the second (RFC 4303, 4302). In
+// IPv6 an AH is walked over as an extension header, so no filter finds its SPI.
+static inline bool match_spi(const struct filter *f, const struct pkt *p, const uint8_t *user)
+{
+	unsigned at = (unsigned)(p->l4 - p->user);
+
+	if ((p->proto != IPPROTO_ESP && p->proto != IPPROTO_AH) || (p->flags & PKT_F_FRAGMENT) ||
+	    p->l4 <= p->user || at + MATCH_SPI_BYTES > p->user_bytes)
+		return false;
+	return be32_get(user + at + (p->proto == IPPROTO_AH ? 4 : 0)) == f->spi;
+}
+
+// What few filters ask for.
+static inline bool match_rare(const struct filter *f, const struct pkt *p, const uint8_t *user)
+{
+	uint32_t word = be32_get(user); // IPv6: version, traffic class, flow label
+	uint8_t tos = p->family == 4 ? user[1] : (uint8_t)(word >> 20);
+
+	if ((f->flags & FILTER_F_TOS) && (tos & f->tos_mask) != f->tos)
+		return false;
+	if ((f->flags & FILTER_F_FLOW_LABEL) && (word & 0xfffff) != f->flow_label)
+		return false;
+	return !(f->flags & FILTER_F_SPI) || match_spi(f, p, user);
+}
+
+static inline bool filter_match(const struct filter *f, bool up, const struct pkt *p,
+				const uint8_t *user)
+{
+	if ((f->flags & FILTER_F_PROTO) && f->proto != p->proto)
+		return false;
+	if (f->family != 0) {
+		if (f->family != p->family)
+			return false;
+		if (!(f->family == 4 ? match_v4(f, up, user) : match_v6(f, up, user)))
+			return false;
+	}
+	if ((f->flags & FILTER_F_PORTS) && !match_ports(f, up, p))
+		return false;
+	if (likely(!(f->flags & (FILTER_F_TOS | FILTER_F_SPI | FILTER_F_FLOW_LABEL))))
+		return true;
+	return match_rare(f, p, user);
+}
+
+static inline bool pdr_filters_match(const struct ruleset *rs, const struct pdr *pdr, bool up,
+				     const struct pkt *p, const uint8_t *user)
+{
+	const struct filter *f = ruleset_filter(rs, pdr->first_filter);
+
+	for (unsigned i = 0; i < pdr->n_filters; i++) {
+		if (filter_match(&f[i], up, p, user))
+			return true;
+	}
+	return false;
+}
+
+// The PDR of packet `p`, whose user IP header is at `user`; NULL where none matches.
+static __rte_always_inline const struct pdr *ruleset_match(const struct ruleset *rs, bool up,
+							   const struct pkt *p, const uint8_t *user)
+{
+	const struct pdr *pdr = rs->pdrs + (up ? 0 : rs->n_up);
+	const struct pdr *end = pdr + (up ? rs->n_up : rs->n_down);
+	uint8_t family = p->family == 4 ? PDR_V4 : PDR_V6;
+	uint64_t qfi = p->flags & PKT_F_PSC ? 1ull << (p->qfi & 63) : 0;
+
+	for (; pdr < end; pdr++) {
+		if (pdr->tunnel != p->tunnel || !(pdr->families & family))
+			continue;
+		if (pdr->qfis != UINT64_MAX && !(pdr->qfis & qfi))
+			continue;
+		if (pdr->n_filters == 0 || pdr_filters_match(rs, pdr, up, p, user))
+			return pdr;
+	}
+	return NULL;
+}

@@ -1,0 +1,212 @@
+// The rules of a session: their arrays, copies and lookups, see model.h.
+// Control thread. Arrays are reallocated at each addition: they are short, and additions are rare.
+
+#include "rules/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct rules *rules_new(void)
+{
+	return calloc(1, sizeof(struct rules));
+}
+
+void rules_free(struct rules *rules)
+{
+	if (rules == NULL)
+		return;
+	for (unsigned i = 0; i < rules->n_pdrs; i++)
+		free(rules->pdrs[i].pdi.filters);
+	free(rules->pdrs);
+	free(rules->fars);
+	free(rules->qers);
+	free(rules->urrs);
+	free(rules->bars);
+	free(rules->tunnels);
+	free(rules);
+}
+
+// A copy of n items in *ret_copy, NULL for none. False without memory.
+static bool array_copy(const void *items, size_t n, size_t size, void *ret_copy)
+{
+	void *copy = NULL;
+
+	if (n > 0) {
+		copy = malloc(n * size);
+		if (copy == NULL)
+			return false;
+		memcpy(copy, items, n * size);
+	}
+	memcpy(ret_copy, &copy, sizeof(copy));
+	return true;
+}
+
+// The PDRs with filters of their own. n_pdrs follows what was copied, so that a copy that failed half way
+// can be freed.
+static bool pdrs_copy(const struct rules *rules, struct rules *copy)
+{
+	if (!array_copy(rules->pdrs, rules->n_pdrs, sizeof(*rules->pdrs), &copy->pdrs))
+		return false;
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		const struct pdi *pdi = &rules->pdrs[i].pdi;
+
+		if (!array_copy(pdi->filters, pdi->n_filters, sizeof(*pdi->filters),
+				&copy->pdrs[i].pdi.filters))
+			return false;
+		copy->n_pdrs++;
+	}
+	return true;
+}
+
+struct rules *rules_clone(const struct rules *rules)
+{
+	struct rules *copy = rules_new();
+
+	if (copy == NULL)
+		return NULL;
+	if (!pdrs_copy(rules, copy) ||
+	    !array_copy(rules->fars, rules->n_fars, sizeof(*rules->fars), &copy->fars) ||
+	    !array_copy(rules->qers, rules->n_qers, sizeof(*rules->qers), &copy->qers) ||
+	    !array_copy(rules->urrs, rules->n_urrs, sizeof(*rules->urrs), &copy->urrs) ||
+	    !array_copy(rules->bars, rules->n_bars, sizeof(*rules->bars), &copy->bars) ||
+	    !array_copy(rules->tunnels, rules->n_tunnels, sizeof(*rules->tunnels),
+			&copy->tunnels)) {
+		rules_free(copy);
+		return NULL;
+	}
+	copy->n_fars = rules->n_fars;
+	copy->n_qers = rules->n_qers;
+	copy->n_urrs = rules->n_urrs;
+	copy->n_bars = rules->n_bars;
+	copy->n_tunnels = rules->n_tunnels;
+	return copy;
+}
+
+// The five kinds of rules differ in nothing but their struct and the width of their id:
+// rules_<kind>_lookup(), rules_<kind>_add() and the taking out of one item.
+#define RULES_OF_KIND(kind, id_type)                                                               \
+	struct kind##_rule *rules_##kind##_lookup(const struct rules *rules, id_type id)           \
+	{                                                                                          \
+		for (unsigned i = 0; i < rules->n_##kind##s; i++) {                                \
+			if (rules->kind##s[i].id == id)                                            \
+				return &rules->kind##s[i];                                         \
+		}                                                                                  \
+		return NULL;                                                                       \
+	}                                                                                          \
+                                                                                                   \
+	struct kind##_rule *rules_##kind##_add(struct rules *rules, id_type id)                    \
+	{                                                                                          \
+		unsigned n = rules->n_##kind##s;                                                   \
+		struct kind##_rule *grown;                                                         \
+                                                                                                   \
+		if (n == UINT16_MAX)                                                               \
+			return NULL;                                                               \
+		grown = reallocarray(rules->kind##s, n + 1, sizeof(*grown));                       \
+		if (grown == NULL)                                                                 \
+			return NULL;                                                               \
+		rules->kind##s = grown;                                                            \
+		rules->n_##kind##s = (uint16_t)(n + 1);                                            \
+		memset(&grown[n], 0, sizeof(grown[n]));                                            \
+		grown[n].id = id;                                                                  \
+		return &grown[n];                                                                  \
+	}                                                                                          \
+                                                                                                   \
+	static int kind##_take_out(struct rules *rules, struct kind##_rule *rule)                  \
+	{                                                                                          \
+		struct kind##_rule *end = rules->kind##s + rules->n_##kind##s;                     \
+                                                                                                   \
+		if (rule == NULL)                                                                  \
+			return -ENOENT;                                                            \
+		memmove(rule, rule + 1, (size_t)(end - (rule + 1)) * sizeof(*rule));               \
+		rules->n_##kind##s--;                                                              \
+		return 0;                                                                          \
+	}
+
+RULES_OF_KIND(pdr, uint16_t)
+RULES_OF_KIND(far, uint32_t)
+RULES_OF_KIND(qer, uint32_t)
+RULES_OF_KIND(urr, uint32_t)
+RULES_OF_KIND(bar, uint8_t)
+
+int rules_pdr_del(struct rules *rules, uint16_t id)
+{
+	struct pdr_rule *pdr = rules_pdr_lookup(rules, id);
+
+	if (pdr != NULL)
+		free(pdr->pdi.filters);
+	return pdr_take_out(rules, pdr);
+}
+
+int rules_far_del(struct rules *rules, uint32_t id)
+{
+	return far_take_out(rules, rules_far_lookup(rules, id));
+}
+
+int rules_qer_del(struct rules *rules, uint32_t id)
+{
+	return qer_take_out(rules, rules_qer_lookup(rules, id));
+}
+
+int rules_urr_del(struct rules *rules, uint32_t id)
+{
+	return urr_take_out(rules, rules_urr_lookup(rules, id));
+}
+
+int rules_bar_del(struct rules *rules, uint8_t id)
+{
+	return bar_take_out(rules, rules_bar_lookup(rules, id));
+}
+
+struct tunnel_rule *rules_tunnel_add(struct rules *rules)
+{
+	unsigned n = rules->n_tunnels;
+	struct tunnel_rule *grown;
+
+	if (n == RULES_MAX_TUNNELS)
+		return NULL;
+	grown = reallocarray(rules->tunnels, n + 1, sizeof(*grown));
+	if (grown == NULL)
+		return NULL;
+	rules->tunnels = grown;
+	rules->n_tunnels = (uint16_t)(n + 1);
+	memset(&grown[n], 0, sizeof(grown[n]));
+	return &grown[n];
+}
+
+int rules_pdr_filters_set(struct pdr_rule *pdr, const struct sdf *filters, unsigned n)
+{
+	struct sdf *copy;
+
+	if (n > RULES_MAX_FILTERS)
+		return -E2BIG;
+	if (!array_copy(filters, n, sizeof(*filters), &copy))
+		return -ENOMEM;
+	free(pdr->pdi.filters);
+	pdr->pdi.filters = copy;
+	pdr->pdi.n_filters = (uint8_t)n;
+	return 0;
+}
+
+// The PDR's filter that defines this BID.
+static const struct sdf *pdr_filter_by_bid(const struct pdr_rule *pdr, uint32_t bid)
+{
+	for (unsigned i = 0; i < pdr->pdi.n_filters; i++) {
+		const struct sdf *sdf = &pdr->pdi.filters[i];
+
+		if (sdf->has_bid && sdf->has_flow && sdf->bid == bid)
+			return sdf;
+	}
+	return NULL;
+}
+
+const struct sdf *rules_filter_resolve(const struct rules *rules, const struct sdf *sdf)
+{
+	const struct sdf *found = NULL;
+
+	if (!sdf_is_reference(sdf))
+		return sdf;
+	for (unsigned i = 0; i < rules->n_pdrs && found == NULL; i++)
+		found = pdr_filter_by_bid(&rules->pdrs[i], sdf->bid);
+	return found;
+}

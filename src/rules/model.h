@@ -1,0 +1,206 @@
+// The rules of a session as its SMF gave them (TS 29.244 7.5.2, 7.5.4).
+//
+// Control thread only. A request is applied to a clone, which is checked and compiled as a whole; the
+// clone takes the model's place only when the owner worker has switched. Ids are per session.
+// All rules stand in small arrays of their own that grow by need: most sessions have four PDRs.
+
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rules/fault.h"
+#include "rules/sdf.h"
+
+// Limits of the format of compiled rules; the configuration may set lower ones.
+#define RULES_MAX_PDRS 256
+#define RULES_MAX_FILTERS 16
+#define RULES_MAX_PLACES 255 // QERs, and URRs, of one session: struct pdr names them in an octet
+#define RULES_MAX_PDR_REFS 4 // QERs, and URRs, that one PDR may name
+#define RULES_MAX_TUNNELS 16 // local F-TEIDs of one session
+#define RULES_NI_NONE 0xffff // no Network Instance was given
+
+// Source Interface and Destination Interface values (TS 29.244 8.2.2, 8.2.24).
+enum interface_value {
+	IF_ACCESS = 0,
+	IF_CORE = 1,
+	IF_SGI_LAN = 2, // SGi-LAN / N6-LAN
+	IF_CP_FUNCTION = 3,
+	IF_LI_FUNCTION = 4, // destination only
+	IF_5G_VN_INTERNAL = 5,
+};
+
+// Apply Action bits, first octet low (TS 29.244 8.2.26).
+#define APPLY_DROP 0x01
+#define APPLY_FORW 0x02
+#define APPLY_BUFF 0x04
+#define APPLY_NOCP 0x08
+#define APPLY_DUPL 0x10
+#define APPLY_IPMA 0x20
+#define APPLY_IPMD 0x40
+#define APPLY_DFRT 0x80
+
+struct fteid {
+	bool choose; // CH: the UPF picks the TEID; after it has, `teid` and `v4` hold what was picked
+	bool has_v4, has_v6;
+	bool has_choose_id;
+	uint8_t choose_id;
+	uint32_t teid; // host order
+	struct in_addr v4;
+	struct in6_addr v6;
+};
+
+struct ue_ip {
+	bool has_v4, has_v6;
+	bool destination; // S/D bit: the address is the packet's destination. Kept for show: the PDR's
+			  // source interface says on which side the UE is
+	uint8_t v6_prefix; // bits; 64 when the IE gave none
+	struct in_addr v4;
+	struct in6_addr v6; // as given, interface identifier included
+};
+
+struct pdi {
+	uint8_t source; // enum interface_value
+	bool has_fteid, has_ue_ip;
+	uint16_t ni; // index of the network instance in the configuration
+	struct fteid fteid;
+	struct ue_ip ue_ip;
+	uint64_t qfis; // bit per QFI that matches; 0: any
+	uint8_t n_filters;
+	struct sdf *filters; // any matches; none: every packet does. Heap, owned by the PDR
+};
+
+struct pdr_rule {
+	uint16_t id;
+	uint32_t precedence; // lower value goes first (TS 29.244 8.2.11)
+	struct pdi pdi;
+	int16_t outer_header_removal; // description value, -1: none
+	uint8_t tunnel; // which of the session's tunnels the F-TEID is, from 1; 0: none
+	bool has_far;
+	uint32_t far;
+	uint8_t n_qers, n_urrs;
+	uint32_t qers[RULES_MAX_PDR_REFS];
+	uint32_t urrs[RULES_MAX_PDR_REFS];
+};
+
+// Outer Header Creation Description, first octet (TS 29.244 8.2.56).
+#define OHC_GTPU_UDP_V4 0x01
+#define OHC_GTPU_UDP_V6 0x02
+#define OHC_UDP_V4 0x04
+#define OHC_UDP_V6 0x08
+
+struct far_rule {
+	uint32_t id;
+	uint8_t action;      // APPLY_ bits
+	bool has_parameters; // Forwarding Parameters were given
+	uint8_t destination; // enum interface_value
+	uint16_t ni;
+	bool has_bar;
+	uint8_t bar;
+	uint8_t ohc;   // OHC_ bits, 0: no outer header is created
+	uint8_t dscp;  // Transport Level Marking, the DSCP; 0xff: none
+	uint32_t teid; // host order
+	uint16_t port;
+	struct in_addr v4;
+	struct in6_addr v6;
+};
+
+// Kept and checked; their enforcement is the policy services'.
+struct qer_rule {
+	uint32_t id;
+	bool has_mbr, has_gbr, has_qfi, rqi;
+	uint8_t gate_up, gate_down; // 0 open, 1 closed
+	uint8_t qfi;
+	uint8_t ppi; // Paging Policy Indicator, 0xff none
+	uint32_t correlation_id;
+	uint64_t mbr_up_bps, mbr_down_bps, gbr_up_bps, gbr_down_bps;
+	uint16_t packet_rate_up, packet_rate_down; // 0: none
+	uint32_t averaging_window_ms;
+};
+
+struct urr_volumes {
+	uint8_t flags; // 1 total, 2 up, 4 down; packets: 8, 16, 32; 0: not given
+	uint64_t total, up, down;
+};
+
+struct urr_rule {
+	uint32_t id;
+	uint8_t method;    // Measurement Method: 1 DURAT, 2 VOLUM, 4 EVENT
+	uint32_t triggers; // Reporting Triggers, first octet in the low byte
+	uint32_t period_s, time_threshold_s, time_quota_s, quota_holding_s, quota_validity_s;
+	uint32_t monitoring_time; // NTP seconds
+	struct urr_volumes threshold, quota;
+	uint8_t n_linked;
+	uint32_t linked[RULES_MAX_PDR_REFS];
+	bool has_quota_far;
+	uint32_t quota_far;
+	uint8_t measurement_info;
+};
+
+struct bar_rule {
+	uint8_t id;
+	uint8_t ddn_delay_50ms;
+	bool has_suggested;
+	uint16_t suggested_packets;
+};
+
+// One local F-TEID of the session. tunnels[0] is number 1, the one whose TEID stands in the session's up
+// line; further ones have records of their own (session/session.h).
+struct tunnel_rule {
+	uint8_t number; // 1.., as in pdr_rule.tunnel and in struct pdr
+	bool given;     // the SMF chose the TEID
+	bool up;        // its PDRs' source is the access side
+	bool has_choose_id;
+	uint8_t choose_id;
+	uint8_t iface;   // interface whose address it has
+	uint32_t teid;   // host order
+	uint32_t record; // index of its tunnel record; meaningless for number 1 unless given
+	struct in_addr v4;
+};
+
+struct rules {
+	uint16_t n_pdrs, n_fars, n_qers, n_urrs, n_bars, n_tunnels;
+	struct pdr_rule *pdrs; // in the order given
+	struct far_rule *fars;
+	struct qer_rule *qers;
+	struct urr_rule *urrs;
+	struct bar_rule *bars;
+	struct tunnel_rule *tunnels;
+};
+
+// A deep copy; NULL without memory.
+struct rules *rules_clone(const struct rules *rules);
+struct rules *rules_new(void);
+void rules_free(struct rules *rules);
+
+// NULL where the session has no such rule.
+struct pdr_rule *rules_pdr_lookup(const struct rules *rules, uint16_t id);
+struct far_rule *rules_far_lookup(const struct rules *rules, uint32_t id);
+struct qer_rule *rules_qer_lookup(const struct rules *rules, uint32_t id);
+struct urr_rule *rules_urr_lookup(const struct rules *rules, uint32_t id);
+struct bar_rule *rules_bar_lookup(const struct rules *rules, uint8_t id);
+
+// Add a zeroed rule with this id: NULL without memory. The id must be new (callers look first). Pointers
+// to rules of the same kind are invalid afterwards.
+struct pdr_rule *rules_pdr_add(struct rules *rules, uint16_t id);
+struct far_rule *rules_far_add(struct rules *rules, uint32_t id);
+struct qer_rule *rules_qer_add(struct rules *rules, uint32_t id);
+struct urr_rule *rules_urr_add(struct rules *rules, uint32_t id);
+struct bar_rule *rules_bar_add(struct rules *rules, uint8_t id);
+struct tunnel_rule *rules_tunnel_add(struct rules *rules);
+
+// Put a copy of these filters in the place of the PDR's. 0, -E2BIG beyond RULES_MAX_FILTERS, or -ENOMEM;
+// then the PDR is as before.
+int rules_pdr_filters_set(struct pdr_rule *pdr, const struct sdf *filters, unsigned n);
+
+// The filter that this one stands for: itself, or for one with only a BID the session's filter that has
+// this BID and a Flow Description; NULL where there is none.
+const struct sdf *rules_filter_resolve(const struct rules *rules, const struct sdf *sdf);
+
+// 0, or -ENOENT.
+int rules_pdr_del(struct rules *rules, uint16_t id);
+int rules_far_del(struct rules *rules, uint32_t id);
+int rules_qer_del(struct rules *rules, uint32_t id);
+int rules_urr_del(struct rules *rules, uint32_t id);
+int rules_bar_del(struct rules *rules, uint8_t id);

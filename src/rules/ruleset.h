@@ -1,0 +1,138 @@
+// A session's rules compiled for a worker: one immutable block, replaced whole.
+//
+// Sessions whose rules are alike share one block, so nothing in it speaks of one session: tunnels,
+// meters and usage stand in the session's lines, and a FAR names its tunnel by place. Made by the control
+// thread (rules/compile.c) in the arena (rules/arena.h), read by the owners of the sessions that use it.
+//
+// Layout: struct ruleset, n_up + n_down struct pdr (up first, each by precedence), n_fars struct far,
+// n_filters struct filter on cache lines of their own. All that is not said is zero, so that like rules
+// give like bytes. Nobody writes to a block that workers can see: its users are counted in the arena.
+
+#pragma once
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rte_byteorder.h>
+
+#include "packet/pkt.h"
+
+// What a PDR allows of the user packet's family.
+#define PDR_V4 0x01
+#define PDR_V6 0x02
+// Flags of struct pdr.
+#define PDR_F_DECAP 0x01 // Outer Header Removal was given
+#define PDR_F_ANY_SOURCE                                                                           \
+	0x02               // up: the user's source address is not checked (to CP-function, relayed)
+#define PDR_F_GATE_UP 0x04 // a QER closes the uplink gate
+#define PDR_F_GATE_DOWN 0x08
+#define PDR_F_RQI 0x10 // Reflective QoS is to be indicated
+
+struct pdr {
+	uint64_t qfis;     // bit per QFI that matches; all ones: any, also none
+	uint8_t families;  // PDR_V4 | PDR_V6
+	uint8_t tunnel;    // the session's tunnel that it must come by; 0: in no tunnel
+	uint8_t n_filters; // 0: every packet matches
+	uint8_t flags;
+	uint16_t first_filter;
+	uint16_t far; // index in the block
+	uint16_t id;  // PDR ID, for reports
+	uint8_t qfi;  // to write into the PDU Session Container; PKT_QFI_NONE: none
+	uint8_t spare1;
+	uint8_t qers[4]; // meters by place in the session (struct rules' qers); 0xff: none
+	uint8_t urrs[4]; // usage by place in the session (struct rules' urrs); 0xff: none
+	uint32_t spare;
+};
+static_assert(sizeof(struct pdr) == 32, "two PDRs a cache line");
+
+// Where a FAR sends to.
+enum far_to {
+	FAR_TO_NOWHERE, // no Forwarding Parameters
+	FAR_TO_ROUTE,   // plain IP, by route of interface `iface`
+	FAR_TO_LINE,    // GTP-U tunnel in the session's down line
+	FAR_TO_PLACE,   // GTP-U tunnel number `place` in the session's cold record
+};
+
+#define RULESET_MAX_PLACES                                                                         \
+	6 // GTP-U tunnels that one session sends to besides the one in its down line
+
+// A FAR that PDRs of both directions name stands here once for each, since only the down line has a tunnel.
+
+struct far {
+	uint8_t action; // APPLY_ bits (rules/model.h)
+	uint8_t to;     // enum far_to; NOWHERE unless the action is FORW
+	uint8_t iface;  // FAR_TO_ROUTE
+	uint8_t place;  // FAR_TO_PLACE
+	uint8_t dscp;   // of the outer header, or FAR_DSCP_COPY: the user packet's
+	uint8_t flags;
+	uint16_t spare1;
+	uint32_t id; // FAR ID, for reports
+	uint32_t spare2;
+};
+static_assert(sizeof(struct far) == 16, "four FARs a cache line");
+
+#define FAR_DSCP_COPY 0xff
+#define FAR_F_UP 0x01 // counts as uplink traffic: leaves away from the access side
+
+// One alternative of an SDF filter, "remote" being the network's side and "local" the UE's, so that both
+// directions use the same (TS 29.244 5.2.1A.2A). Port lists are spread over several filters.
+#define FILTER_F_PROTO 0x01
+#define FILTER_F_PORTS 0x02 // port ranges are given: packets without ports do not match
+#define FILTER_F_TOS 0x04
+#define FILTER_F_SPI 0x08
+#define FILTER_F_FLOW_LABEL 0x10
+
+struct filter {
+	uint8_t family; // 0: both, and then no address is given
+	uint8_t flags;
+	uint8_t proto;
+	uint8_t tos, tos_mask;
+	uint8_t remote_bits, local_bits; // IPv6 prefix lengths
+	uint8_t spare;
+	uint16_t remote_low, remote_high, local_low, local_high; // host order, ends included
+	uint32_t spi;
+	uint32_t flow_label;
+	union {
+		struct {
+			rte_be32_t remote, remote_mask, local, local_mask;
+		} v4;
+		struct {
+			uint8_t remote[16], local[16]; // zero beyond their bits
+		} v6;
+	};
+	uint64_t spare2;
+};
+static_assert(sizeof(struct filter) == 64, "a filter a cache line");
+
+#define RULESET_F_ANY_SOURCE 0x01 // some up PDR has PDR_F_ANY_SOURCE
+#define RULESET_UNIT 64           // bytes: blocks are whole cache lines
+
+struct ruleset {
+	uint64_t chain_up, chain_down; // services that its packets visit
+	uint16_t units;                // of the whole block, in RULESET_UNIT
+	uint8_t flags;
+	uint8_t spare;
+	uint16_t n_up, n_down, n_fars, n_filters;
+	uint16_t fars_at, filters_at; // offsets from the start of the block, in 16 bytes
+	struct pdr pdrs[];
+};
+static_assert(sizeof(struct ruleset) == 32,
+	      "the first PDR shares the header's cache line, no PDR is cut");
+
+static inline size_t ruleset_bytes(const struct ruleset *rs)
+{
+	return (size_t)rs->units * RULESET_UNIT;
+}
+
+static inline const struct far *ruleset_far(const struct ruleset *rs, unsigned i)
+{
+	return (const struct far *)(const void *)((const uint8_t *)rs + 16u * rs->fars_at) + i;
+}
+
+static inline const struct filter *ruleset_filter(const struct ruleset *rs, unsigned i)
+{
+	return (const struct filter *)(const void *)((const uint8_t *)rs + 16u * rs->filters_at) +
+	       i;
+}
