@@ -1,0 +1,207 @@
+// The control thread's side of the locators (locator.h).
+
+#include "session/locator.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_hash_crc.h>
+#include <rte_malloc.h>
+#include <rte_rcu_qsbr.h>
+
+#include "base/rand.h"
+#include "session/locator_lookup.h"
+
+static_assert(sizeof(struct session_ref) == sizeof(void *), "a reference is a hash's data word");
+
+static struct rte_hash *hash_new(const char *name, uint32_t entries, uint32_t key_bytes,
+				 struct rte_rcu_qsbr *qsbr)
+{
+	struct rte_hash_parameters params = {
+		.name = name,
+		.entries = entries < 1024 ? 1024 : entries,
+		.key_len = key_bytes,
+		.hash_func = rte_hash_crc,
+		.hash_func_init_val = (uint32_t)rand_u64(), // keys chosen to collide need the seed
+		.socket_id = SOCKET_ID_ANY,
+		.extra_flag = RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF | RTE_HASH_EXTRA_FLAGS_EXT_TABLE,
+	};
+	struct rte_hash_rcu_config rcu = {.v = qsbr, .mode = RTE_HASH_QSBR_MODE_DQ};
+	struct rte_hash *hash = rte_hash_create(&params);
+
+	if (hash && qsbr && rte_hash_rcu_qsbr_add(hash, &rcu) != 0) {
+		rte_hash_free(hash);
+		return NULL;
+	}
+	return hash;
+}
+
+struct locator *locator_new(uint32_t max_sessions, struct rte_rcu_qsbr *qsbr)
+{
+	struct locator *loc = rte_zmalloc("locator", sizeof(*loc), RTE_CACHE_LINE_SIZE);
+
+	if (!loc)
+		return NULL;
+	loc->ue_v4 = hash_new("ue_v4", max_sessions, sizeof(struct locator_v4_key), qsbr);
+	loc->ue_v6 = hash_new("ue_v6", max_sessions, sizeof(struct locator_v6_key), qsbr);
+	loc->teids = hash_new("teids", max_sessions, sizeof(struct locator_teid_key), qsbr);
+	if (!loc->ue_v4 || !loc->ue_v6 || !loc->teids) {
+		locator_free(loc);
+		return NULL;
+	}
+	return loc;
+}
+
+void locator_free(struct locator *loc)
+{
+	if (!loc)
+		return;
+	rte_hash_free(loc->ue_v4);
+	rte_hash_free(loc->ue_v6);
+	rte_hash_free(loc->teids);
+	for (unsigned i = 0; i < LOCATOR_IFACES; i++)
+		for (unsigned k = 0; k < LOCATOR_POOLS; k++) {
+			rte_free(loc->iface[i].v4[k].refs);
+			rte_free(loc->iface[i].v6[k].refs);
+		}
+	rte_free(loc);
+}
+
+int locator_pool_add(struct locator *loc, unsigned iface, const struct prefix *pool)
+{
+	struct locator_iface *li = &loc->iface[iface];
+	bool v4 = pool->addr.family == 4;
+	unsigned bits = (v4 ? 32u : 64u) - pool->len; // of the index into the pool
+	uint32_t *n = v4 ? &li->n_v4 : &li->n_v6;
+	struct locator_pool *lp = v4 ? &li->v4[*n] : &li->v6[*n];
+
+	if ((v4 ? 32u : 64u) < pool->len || bits > 24)
+		return -EINVAL;
+	if (*n == LOCATOR_POOLS)
+		return -ENOSPC;
+	lp->n = 1ull << bits;
+	lp->base = locator_dense_key(&pool->addr) & ~(lp->n - 1);
+	lp->refs = rte_zmalloc("ue_pool", lp->n * sizeof(struct session_ref), RTE_CACHE_LINE_SIZE);
+	if (!lp->refs)
+		return -ENOMEM;
+	++*n;
+	return 0;
+}
+
+// --- UE addresses ----------------------------------------------------------------------------------------
+
+// The word of a pool that `ue` lies in, or NULL.
+static struct session_ref *dense_word(const struct locator *loc, unsigned iface, const struct addr *ue)
+{
+	const struct locator_iface *li = &loc->iface[iface];
+
+	return ue->family == 4 ? locator_dense(li->v4, li->n_v4, locator_dense_key(ue))
+			       : locator_dense(li->v6, li->n_v6, locator_dense_key(ue));
+}
+
+static void word_store(struct session_ref *word, struct session_ref ref)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &ref, sizeof(bits));
+	__atomic_store_n((uint64_t *)(void *)word, bits, __ATOMIC_RELEASE);
+}
+
+union ue_key {
+	struct locator_v4_key v4;
+	struct locator_v6_key v6;
+};
+
+static const struct rte_hash *ue_hash(const struct locator *loc, unsigned iface, const struct addr *ue,
+				      union ue_key *ret_key)
+{
+	if (ue->family == 4) {
+		ret_key->v4 = (struct locator_v4_key){ue->v4, iface};
+		return loc->ue_v4;
+	}
+	ret_key->v6 = (struct locator_v6_key){.iface = iface};
+	memcpy(&ret_key->v6.prefix, ue->v6, sizeof(ret_key->v6.prefix));
+	return loc->ue_v6;
+}
+
+static int hash_add(const struct rte_hash *hash, const void *key, struct session_ref ref, uint32_t *n)
+{
+	void *data;
+
+	if (rte_hash_lookup_data(hash, key, &data) >= 0)
+		return -EEXIST;
+	memcpy(&data, &ref, sizeof(data));
+	if (rte_hash_add_key_data(hash, key, data) != 0)
+		return -ENOSPC;
+	__atomic_store_n(n, *n + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int hash_del(const struct rte_hash *hash, const void *key, uint32_t *n)
+{
+	if (rte_hash_del_key(hash, key) < 0)
+		return -ENOENT;
+	__atomic_store_n(n, *n - 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int locator_ue_add(struct locator *loc, unsigned iface, const struct addr *ue, struct session_ref ref)
+{
+	struct session_ref *word = dense_word(loc, iface, ue);
+	union ue_key key;
+
+	if (word) {
+		if (word->check)
+			return -EEXIST;
+		word_store(word, ref);
+		return 0;
+	}
+	return hash_add(ue_hash(loc, iface, ue, &key), &key, ref,
+			ue->family == 4 ? &loc->n_ue_v4 : &loc->n_ue_v6);
+}
+
+int locator_ue_del(struct locator *loc, unsigned iface, const struct addr *ue)
+{
+	struct session_ref *word = dense_word(loc, iface, ue);
+	union ue_key key;
+
+	if (word) {
+		if (!word->check)
+			return -ENOENT;
+		word_store(word, (struct session_ref){0, 0});
+		return 0;
+	}
+	return hash_del(ue_hash(loc, iface, ue, &key), &key,
+			ue->family == 4 ? &loc->n_ue_v4 : &loc->n_ue_v6);
+}
+
+struct session_ref locator_ue_get(const struct locator *loc, unsigned iface, const struct addr *ue)
+{
+	struct session_ref ref = {0, 0};
+	struct session_ref *word = dense_word(loc, iface, ue);
+	union ue_key key;
+	void *data;
+
+	if (word)
+		return *word;
+	if (rte_hash_lookup_data(ue_hash(loc, iface, ue, &key), &key, &data) >= 0)
+		memcpy(&ref, &data, sizeof(ref));
+	return ref;
+}
+
+// --- TEIDs that SMFs chose -------------------------------------------------------------------------------
+
+int locator_teid_add(struct locator *loc, uint32_t teid, rte_be32_t local, struct session_ref ref)
+{
+	struct locator_teid_key key = {teid, local};
+
+	return hash_add(loc->teids, &key, ref, &loc->n_teids);
+}
+
+int locator_teid_del(struct locator *loc, uint32_t teid, rte_be32_t local)
+{
+	struct locator_teid_key key = {teid, local};
+
+	return hash_del(loc->teids, &key, &loc->n_teids);
+}

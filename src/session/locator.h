@@ -1,0 +1,76 @@
+// Locators: from a packet's key to the session that it belongs to.
+//
+// One writer, the control thread; every worker reads without locks. Freed table memory is reused only
+// after each worker has passed a quiescent point (worker/quiesce.h). An entry is one 64-bit word, so a
+// reader sees the old or the new reference; a stale one is found out by the owner, which checks it.
+//
+// UE addresses are looked up per interface (network instances that share an N6 interface share its address
+// space): a dense array over each configured pool, a hash for all others (IPv6 by its /64). TEIDs that the
+// SMF chose are in a hash of (TEID, local address); TEIDs of our own need no table (rules/teid.h).
+
+#pragma once
+
+#include <stdint.h>
+
+#include <rte_byteorder.h>
+#include <rte_hash.h>
+
+#include "base/addr.h"
+#include "packet/pkt.h"
+
+struct rte_rcu_qsbr;
+
+#define LOCATOR_IFACES 16
+#define LOCATOR_POOLS 8 // for each interface and family
+
+// Addresses base .. base + n - 1 (IPv4), or /64s base .. base + n - 1 (upper half of the address).
+struct locator_pool {
+	uint64_t base; // host order
+	uint64_t n;
+	struct session_ref *refs; // [n]
+};
+
+struct locator_iface {
+	uint32_t n_v4, n_v6;
+	struct locator_pool v4[LOCATOR_POOLS], v6[LOCATOR_POOLS];
+};
+
+struct locator {
+	struct locator_iface iface[LOCATOR_IFACES];
+	struct rte_hash *ue_v4;  // struct locator_v4_key -> session_ref in the data word
+	struct rte_hash *ue_v6;  // struct locator_v6_key
+	struct rte_hash *teids;  // struct locator_teid_key
+	uint32_t n_ue_v4, n_ue_v6, n_teids; // entries of the hashes: written by control, read by workers
+};
+
+struct locator_v4_key {
+	rte_be32_t addr;
+	uint32_t iface;
+};
+
+struct locator_v6_key {
+	uint64_t prefix; // the upper half, network order
+	uint32_t iface;
+	uint32_t zero;
+};
+
+struct locator_teid_key {
+	uint32_t teid; // host order
+	rte_be32_t local;
+};
+
+// `max_sessions` sizes the hashes. NULL without memory. Start-up.
+struct locator *locator_new(uint32_t max_sessions, struct rte_rcu_qsbr *qsbr);
+void locator_free(struct locator *loc);
+// Makes `pool` of interface `iface` dense. -EINVAL: too long a prefix, or larger than 2^24 entries (then the
+// hash serves it). Start-up.
+int locator_pool_add(struct locator *loc, unsigned iface, const struct prefix *pool);
+
+// Control thread. -EEXIST: another session has the key, nothing is changed. -ENOSPC: table full.
+int locator_ue_add(struct locator *loc, unsigned iface, const struct addr *ue, struct session_ref ref);
+int locator_teid_add(struct locator *loc, uint32_t teid, rte_be32_t local, struct session_ref ref);
+// -ENOENT when the key is not there.
+int locator_ue_del(struct locator *loc, unsigned iface, const struct addr *ue);
+int locator_teid_del(struct locator *loc, uint32_t teid, rte_be32_t local);
+// The reference, or {0, 0}. Control thread (packets use the inline forms of locator_lookup.h).
+struct session_ref locator_ue_get(const struct locator *loc, unsigned iface, const struct addr *ue);
