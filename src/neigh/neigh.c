@@ -1,0 +1,150 @@
+// Neighbours: set up, packets that wait, time (neigh.h). Control thread.
+
+#include "neigh/neigh.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_hash_crc.h>
+
+#include "base/clock.h"
+#include "base/rand.h"
+#include "neigh/hop.h"
+#include "packet/ip.h"
+
+static struct rte_hash *hops_new(unsigned entries)
+{
+	struct rte_hash_parameters params = {
+		.name = "neigh_hops",
+		.entries = RTE_MAX(entries, 64u),
+		.key_len = sizeof(struct route_key),
+		.hash_func = rte_hash_crc,
+		.hash_func_init_val = (uint32_t)rand_u64(),
+		.socket_id = SOCKET_ID_ANY,
+		.extra_flag = RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF |
+			      RTE_HASH_EXTRA_FLAGS_EXT_TABLE,
+	};
+
+	return rte_hash_create(&params);
+}
+
+static void add_subnets(struct route_iface *ri, const struct neigh_iface *iface)
+{
+	for (unsigned i = 0; i < iface->n_addrs; i++) {
+		const struct prefix *own = &iface->addrs[i];
+		struct prefix net = {.addr = addr_mask(&own->addr, own->len), .len = own->len};
+
+		ri->subnets[ri->n_subnets++] = net;
+		if (own->addr.family != ADDR_V4)
+			continue;
+		ri->v4[ri->n_v4].net = net.addr.v4;
+		ri->v4[ri->n_v4++].mask = own->len ? rte_cpu_to_be_32(~0u << (32 - own->len)) : 0;
+	}
+}
+
+static uint16_t add_gateway(struct neigh *n, unsigned iface, const struct addr *addr)
+{
+	struct hop *hop;
+
+	if (addr->family == ADDR_NONE)
+		return PEER_NONE;
+	hop = hop_get(n, iface, addr);
+	if (!hop)
+		return PEER_NONE;
+	hop->gateway = true;
+	return peers_plain(n, hop);
+}
+
+struct neigh *neigh_new(const struct neigh_conf *conf)
+{
+	struct neigh *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->conf = *conf;
+	n->next_peer = 1;
+	n->peers = calloc(conf->n_peers, sizeof(*n->peers));
+	n->routes.hops = hops_new(HOPS_MAX);
+	if (!n->peers || !n->routes.hops) {
+		neigh_free(n);
+		return NULL;
+	}
+	for (unsigned i = 0; i < conf->n_ifaces; i++) {
+		add_subnets(&n->routes.ifaces[i], &conf->ifaces[i]);
+		n->routes.ifaces[i].gateway_v4 = add_gateway(n, i, &conf->ifaces[i].gateway_v4);
+		n->routes.ifaces[i].gateway_v6 = add_gateway(n, i, &conf->ifaces[i].gateway_v6);
+	}
+	return n;
+}
+
+void neigh_free(struct neigh *n)
+{
+	if (!n)
+		return;
+	while (n->hops)
+		hop_free(n, n->hops);
+	rte_hash_free(n->routes.hops);
+	free(n->peers);
+	free(n);
+}
+
+const struct route_table *neigh_routes(const struct neigh *n)
+{
+	return &n->routes;
+}
+
+void neigh_wait_peer(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
+{
+	const struct pkt *p = rte_mbuf_to_priv(mbuf);
+	struct hop *hop = p->peer < n->conf.n_peers ? n->peers[p->peer].hop : NULL;
+
+	if (hop)
+		hold_packet(n, hop, (struct held){.mbuf = mbuf, .worker = worker});
+	else
+		control_drop(n, mbuf, DROP_neigh_failed); // the peer went while the packet was on its way
+}
+
+void neigh_wait_hop(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
+{
+	const struct pkt *p = rte_mbuf_to_priv(mbuf);
+	const uint8_t *user = rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, p->user);
+	struct addr dst = p->family == 4 ? addr_v4(((const struct ip4_head *)user)->dst)
+					 : addr_v6(((const struct ip6_head *)user)->dst);
+	struct hop *hop = hop_get(n, p->iface, &dst);
+
+	if (!hop || peers_plain(n, hop) == PEER_NONE)
+		control_drop(n, mbuf, DROP_neigh_hold_full);
+	else
+		hold_packet(n, hop, (struct held){.mbuf = mbuf, .worker = worker, .bare = true});
+}
+
+void neigh_tick(struct neigh *n)
+{
+	uint64_t now = clock_now_ns();
+
+	for (struct hop *hop = n->hops, *next; hop; hop = next) {
+		next = hop->next;
+		hop_tick(n, hop, now);
+	}
+	peers_tick(n);
+}
+
+void neigh_each(const struct neigh *n, neigh_view_fn *fn, void *ctx)
+{
+	uint64_t now = clock_now_ns();
+
+	for (const struct hop *hop = n->hops; hop; hop = hop->next) {
+		struct neigh_view view = {
+			.addr = hop->addr,
+			.iface = hop->iface,
+			.state = hop->state,
+			.gateway = hop->gateway,
+			.tunnels = hop->tunnels,
+			.held = hop->n_held,
+			.age_ms = (now - hop->answered_ns) / NS_PER_MS,
+		};
+
+		memcpy(view.mac, hop->mac, sizeof(view.mac));
+		fn(&view, ctx);
+	}
+}

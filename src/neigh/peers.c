@@ -1,0 +1,229 @@
+// Peers: indices, headers, and who leaves through which hop (hop.h, session/peer.h). Control thread.
+
+#include "neigh/hop.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "packet/cksum.h"
+#include "packet/gtpu.h"
+#include "packet/ip.h"
+#include "packet/l4.h"
+
+static void peer_publish(struct neigh *n, uint16_t index)
+{
+	struct peer_book *book = &n->peers[index];
+
+	book->unsaid = n->conf.io.peer_set(n->conf.io.ctx, index, &book->peer) != 0;
+}
+
+void peers_tick(struct neigh *n)
+{
+	for (uint16_t i = 1; i < n->conf.n_peers; i++)
+		if (n->peers[i].unsaid)
+			peer_publish(n, i);
+}
+
+// The header that a peer's packets leave with, right-aligned (session/peer.h).
+static void peer_write(const struct neigh *n, struct peer *peer, const struct hop *hop)
+{
+	const struct neigh_iface *iface = &n->conf.ifaces[hop->iface];
+	uint8_t *end = peer->header + PEER_HEADER_BYTES;
+	bool tunnel = peer->kind == PEER_GTPU_V4;
+	unsigned type = hop->addr.family == ADDR_V4 ? ETH_TYPE_IP4 : ETH_TYPE_IP6;
+	uint8_t *ip = end - (GTPU_BYTES + GTPU_OPTION_BYTES + GTPU_PSC_BYTES) - UDP_BYTES - IP4_BYTES;
+
+	peer->state = hop->state == HOP_KNOWN ? PEER_READY : PEER_WAIT;
+	peer->iface = hop->iface;
+	peer->mtu = iface->mtu;
+	peer->eth_bytes = (uint8_t)(ETH_BYTES + (iface->vlan ? ETH_TAG_BYTES : 0));
+	memset(peer->header, 0, sizeof(peer->header));
+	eth_write((tunnel ? ip : end) - peer->eth_bytes, hop->mac, iface->mac, iface->vlan,
+		  (uint16_t)type);
+	if (!tunnel)
+		return;
+
+	struct ip4_head *ip4 = (struct ip4_head *)ip;
+	struct udp_head *udp = (struct udp_head *)(ip + IP4_BYTES);
+
+	ip4_write(ip4, iface->addrs[0].addr.v4, peer->addr, IPPROTO_UDP, 0);
+	for (unsigned i = 0; i < iface->n_addrs; i++)
+		if (iface->addrs[i].addr.family == ADDR_V4) {
+			ip4->src = iface->addrs[i].addr.v4;
+			break;
+		}
+	ip4->total = 0;
+	ip4->tos = 0;
+	ip4->cksum = 0;
+	peer->ip_sum = (uint16_t)~cksum_finish(cksum_bytes(ip4, IP4_BYTES));
+	udp->sport = udp->dport = RTE_BE16(GTPU_PORT);
+	udp->cksum = 0;
+	gtpu_gpdu_write((uint8_t *)(udp + 1), 0, 0, 0, false);
+}
+
+// A free index, of those whose last use all workers have forgotten, the longest unused first as far as one
+// walk around tells.
+static uint16_t peer_take(struct neigh *n)
+{
+	for (uint16_t tried = 1; tried < n->conf.n_peers; tried++) {
+		uint16_t index = n->next_peer;
+
+		n->next_peer = (uint16_t)(n->next_peer + 1 == n->conf.n_peers ? 1 : n->next_peer + 1);
+		if (n->peers[index].use == PEER_UNUSED) {
+			n->peers[index] = (struct peer_book){.use = PEER_USED};
+			n->n_peers_used++;
+			return index;
+		}
+	}
+	return PEER_NONE;
+}
+
+static void peer_give(struct neigh *n, uint16_t index)
+{
+	struct peer_book *book = &n->peers[index];
+
+	book->use = PEER_LEAVING;
+	book->hop = NULL;
+	book->peer = (struct peer){.state = PEER_FREE};
+	peer_publish(n, index);
+}
+
+void neigh_peer_settled(struct neigh *n, uint16_t index)
+{
+	if (n->peers[index].use != PEER_LEAVING)
+		return;
+	n->peers[index].use = PEER_UNUSED;
+	n->n_peers_used--;
+}
+
+unsigned neigh_peers_used(const struct neigh *n)
+{
+	return n->n_peers_used;
+}
+
+void peers_update(struct neigh *n, struct hop *hop)
+{
+	for (uint16_t i = 1; i < n->conf.n_peers; i++)
+		if (n->peers[i].use == PEER_USED && n->peers[i].hop == hop) {
+			peer_write(n, &n->peers[i].peer, hop);
+			peer_publish(n, i);
+		}
+}
+
+// --- plain peers -----------------------------------------------------------------------------------------
+
+uint16_t peers_plain(struct neigh *n, struct hop *hop)
+{
+	struct route_key key = route_key(hop->iface, hop->addr.family,
+					 hop->addr.family == ADDR_V4 ? (const uint8_t *)&hop->addr.v4
+								     : hop->addr.v6);
+	uint16_t index = hop->plain;
+
+	if (index != PEER_NONE)
+		return index;
+	index = peer_take(n);
+	if (index == PEER_NONE)
+		return PEER_NONE;
+	n->peers[index].hop = hop;
+	n->peers[index].peer.kind = PEER_PLAIN;
+	n->peers[index].peer.addr = hop->addr.family == ADDR_V4 ? hop->addr.v4 : 0;
+	hop->plain = index;
+	peer_write(n, &n->peers[index].peer, hop);
+	peer_publish(n, index);
+	if (rte_hash_add_key_data(n->routes.hops, &key, (void *)(uintptr_t)index) != 0) {
+		hop->plain = PEER_NONE;
+		peer_give(n, index);
+		return PEER_NONE;
+	}
+	return index;
+}
+
+void peers_forget_plain(struct neigh *n, struct hop *hop)
+{
+	struct route_key key = route_key(hop->iface, hop->addr.family,
+					 hop->addr.family == ADDR_V4 ? (const uint8_t *)&hop->addr.v4
+								     : hop->addr.v6);
+
+	rte_hash_del_key(n->routes.hops, &key);
+	peer_give(n, hop->plain);
+	hop->plain = PEER_NONE;
+}
+
+// --- tunnels ---------------------------------------------------------------------------------------------
+
+static bool onlink(const struct neigh_iface *iface, const struct addr *addr)
+{
+	for (unsigned i = 0; i < iface->n_addrs; i++) {
+		if (addr_eq(&iface->addrs[i].addr, addr))
+			return false;
+		if (prefix_contains(&iface->addrs[i], addr))
+			return true;
+	}
+	return false;
+}
+
+// The interface and the next hop towards a tunnel's far end.
+static int tunnel_route(const struct neigh *n, const struct addr *addr, unsigned *ret_iface,
+			struct addr *ret_hop)
+{
+	for (unsigned access = 1; access <= 1; access--) // those made for tunnels first
+		for (unsigned i = 0; i < n->conf.n_ifaces; i++)
+			if (n->conf.ifaces[i].access == access && onlink(&n->conf.ifaces[i], addr)) {
+				*ret_iface = i;
+				*ret_hop = *addr;
+				return 0;
+			}
+	for (unsigned i = 0; i < n->conf.n_ifaces; i++)
+		if (n->conf.ifaces[i].access && n->conf.ifaces[i].gateway_v4.family != ADDR_NONE) {
+			*ret_iface = i;
+			*ret_hop = n->conf.ifaces[i].gateway_v4;
+			return 0;
+		}
+	return -ENETUNREACH;
+}
+
+static uint16_t tunnel_lookup(const struct neigh *n, rte_be32_t addr)
+{
+	for (uint16_t i = 1; i < n->conf.n_peers; i++)
+		if (n->peers[i].use == PEER_USED && n->peers[i].peer.kind == PEER_GTPU_V4 &&
+		    n->peers[i].peer.addr == addr)
+			return i;
+	return PEER_NONE;
+}
+
+int neigh_tunnel_take(struct neigh *n, rte_be32_t v4, uint16_t *ret_peer)
+{
+	struct addr addr = addr_v4(v4);
+	uint16_t index = tunnel_lookup(n, v4);
+	struct addr via;
+	unsigned iface;
+	struct hop *hop;
+
+	if (index == PEER_NONE) {
+		if (tunnel_route(n, &addr, &iface, &via) != 0)
+			return -ENETUNREACH;
+		hop = hop_get(n, iface, &via);
+		index = hop ? peer_take(n) : PEER_NONE;
+		if (index == PEER_NONE)
+			return -ENOSPC;
+		n->peers[index].hop = hop;
+		n->peers[index].peer.kind = PEER_GTPU_V4;
+		n->peers[index].peer.addr = v4;
+		hop->tunnels++;
+		peer_write(n, &n->peers[index].peer, hop);
+		peer_publish(n, index);
+	}
+	n->peers[index].refs++;
+	*ret_peer = index;
+	return 0;
+}
+
+void neigh_tunnel_give(struct neigh *n, uint16_t index)
+{
+	struct peer_book *book = &n->peers[index];
+
+	if (--book->refs > 0)
+		return;
+	book->hop->tunnels--;
+	peer_give(n, index);
+}

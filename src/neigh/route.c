@@ -1,0 +1,14 @@
+// Routes, the parts that are not inlined (route.h).
+
+#include "neigh/route.h"
+
+bool route_is_onlink(const struct route_iface *ri, unsigned family, const uint8_t *dst)
+{
+	struct addr addr = {.family = (uint8_t)family};
+
+	memcpy(family == 4 ? (void *)&addr.v4 : (void *)addr.v6, dst, family == 4 ? 4 : 16);
+	for (unsigned i = 0; i < ri->n_subnets; i++)
+		if (prefix_contains(&ri->subnets[i], &addr))
+			return true;
+	return false;
+}
