@@ -1,0 +1,27 @@
+// The control thread's end of all the workers' rings: what came back, what was punted, what is to be told.
+//
+// Control thread only. Neighbours reach the workers through this (neigh/neigh.h, struct neigh_io).
+
+#pragma once
+
+#include "neigh/neigh.h"
+#include "worker/worker.h"
+
+struct control {
+	struct worker *workers[MAX_WORKERS];
+	unsigned n_workers;
+	struct neigh *neigh;
+	struct rte_mempool *mbufs; // for frames of its own
+	struct stats stats;        // of the control thread
+};
+
+// How neighbours reach the workers of `control`, which must stay where it is.
+struct neigh_io control_neigh_io(struct control *control);
+
+// Looks once at all rings: takes punted packets, runs what mails have to say on their return. True while a
+// worker owes an answer or has punted more.
+bool control_poll(struct control *control);
+
+// The accounting identity over all threads, for tests and `show counters`: what is missing on the right side
+// of that of worker `i` or, for i == n_workers, of the control thread. 0 between turns.
+int64_t control_unaccounted(const struct control *control, unsigned i);

@@ -1,0 +1,128 @@
+// Commands to a worker and their answers (mailbox.h). Each function says whose thread it is on.
+
+#include "worker/mailbox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/end_marker.h"
+#include "worker/worker.h"
+
+// --- control thread --------------------------------------------------------------------------------------
+
+struct mail *mail_new(enum mail_type type, void (*done)(struct mail *, void *), void *ctx)
+{
+	struct mail *mail = calloc(1, sizeof(*mail));
+
+	if (mail) {
+		mail->type = type;
+		mail->done = done;
+		mail->ctx = ctx;
+	}
+	return mail;
+}
+
+// Moves queued mails into the ring while it takes them. The ring of answers is as large as the ring of
+// commands, and no more mails are under way than it holds, so a worker never finds it full.
+static void flush(struct mailbox *box)
+{
+	while (box->waiting && box->outstanding < rte_ring_get_capacity(box->to_control)) {
+		struct mail *mail = box->waiting;
+
+		if (rte_ring_sp_enqueue(box->to_worker, mail) != 0)
+			return;
+		box->outstanding++;
+		box->waiting = mail->next;
+		if (!box->waiting)
+			box->waiting_tail = &box->waiting;
+	}
+}
+
+void mail_post(struct worker *w, struct mail *mail)
+{
+	struct mailbox *box = &w->mailbox;
+
+	mail->next = NULL;
+	*box->waiting_tail = mail;
+	box->waiting_tail = &mail->next;
+	flush(box);
+}
+
+unsigned mailbox_collect(struct worker *w)
+{
+	struct mailbox *box = &w->mailbox;
+	void *back[WORKER_MAILS];
+	unsigned n = rte_ring_sc_dequeue_burst(box->to_control, back, WORKER_MAILS, NULL);
+
+	box->outstanding -= n;
+	flush(box);
+	for (unsigned i = 0; i < n; i++) {
+		struct mail *mail = back[i];
+
+		if (mail->done)
+			mail->done(mail, mail->ctx);
+		else
+			free(mail);
+	}
+	return n;
+}
+
+unsigned mailbox_outstanding(const struct worker *w)
+{
+	unsigned n = w->mailbox.outstanding;
+
+	for (const struct mail *mail = w->mailbox.waiting; mail; mail = mail->next)
+		n++;
+	return n;
+}
+
+// --- worker ----------------------------------------------------------------------------------------------
+
+static void write_tunnels(struct worker *w, const struct mail *mail)
+{
+	for (unsigned i = 0; i < mail->session.n_tunnels; i++)
+		tunnel_set(&w->table, mail->session.tunnels[i].record, &mail->session.tunnels[i].tunnel);
+}
+
+static int carry_out(struct worker *w, struct mail *mail)
+{
+	const struct session_image *image = &mail->session.image;
+
+	switch (mail->type) {
+	case MAIL_SESSION_SET:
+		for (uint32_t i = 0; i < mail->session.n_end_markers; i++)
+			end_marker_send(w, mail->session.end_markers[i]);
+		session_set(&w->table, image);
+		write_tunnels(w, mail);
+		return 0;
+	case MAIL_SESSION_CLEAR:
+		write_tunnels(w, mail);
+		return session_clear(&w->table, image->slot, image->version, &mail->session.counts);
+	case MAIL_SESSION_COUNT:
+		session_counts_get(&w->table, image->slot, &mail->session.counts);
+		return 0;
+	case MAIL_PEER_SET:
+		w->peers[mail->peer.index] = mail->peer.peer;
+		return 0;
+	case MAIL_NOTHING:
+		return 0;
+	}
+	return -EINVAL;
+}
+
+void mailbox_run(struct worker *w, unsigned most)
+{
+	void *mails[WORKER_MAILS];
+	unsigned n = rte_ring_sc_dequeue_burst(w->mailbox.to_worker, mails, RTE_MIN(most, (unsigned)WORKER_MAILS),
+					       NULL);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct mail *mail = mails[i];
+
+		mail->result = carry_out(w, mail);
+		worker_count(w, COUNTER_mails, 1);
+	}
+	if (n)
+		rte_ring_sp_enqueue_bulk(w->mailbox.to_control, mails, n, NULL);
+}

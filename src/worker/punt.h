@@ -1,0 +1,44 @@
+// Punt and inject: packets that the control thread decides about, and frames that it sends.
+//
+// One single-producer single-consumer ring each way and worker. A punted mbuf carries its struct pkt in the
+// private area, `punt` saying why. An injected mbuf is a finished frame whose pkt->iface says where it
+// leaves.
+
+#pragma once
+
+#include "worker/worker.h"
+
+enum punt {
+	PUNT_ARP,       // ARP frame that came in
+	PUNT_ND,        // neighbour discovery that came in
+	PUNT_WAIT_PEER, // finished frame for pkt->peer, whose link address is not known yet
+	PUNT_WAIT_HOP,  // user packet for an on-link address that is no peer yet: interface pkt->iface
+};
+
+// Worker: gives the packet away, or drops it (punt_full).
+static inline void punt_post(struct worker *w, struct pkt *p, enum punt why)
+{
+	struct pkt *priv = pkt_private(p->mbuf);
+
+	p->punt = (uint8_t)why;
+	*priv = *p;
+	if (unlikely(rte_ring_sp_enqueue(w->punt, p->mbuf) != 0)) {
+		pkt_drop(w, p, DROP_punt_full);
+		return;
+	}
+	w->stats.counter[COUNTER_punted]++;
+	p->chain = 0;
+}
+
+// Control thread: up to `n` punted packets of this worker.
+static inline unsigned punt_take(struct worker *w, struct rte_mbuf **mbufs, unsigned n)
+{
+	return rte_ring_sc_dequeue_burst(w->punt, (void **)mbufs, n, NULL);
+}
+
+// Control thread: sends a frame through this worker. 0, or -ENOBUFS with the mbuf still the caller's.
+static inline int inject_post(struct worker *w, struct rte_mbuf *mbuf, unsigned iface)
+{
+	pkt_private(mbuf)->iface = (uint8_t)iface;
+	return rte_ring_sp_enqueue(w->inject, mbuf);
+}

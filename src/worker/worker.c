@@ -1,0 +1,135 @@
+// Making a worker, its rings and its interfaces (worker.h). Control thread, at start.
+
+#include "worker/worker.h"
+
+#include <errno.h>
+
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+#include <rte_ring_elem.h>
+
+#include "worker/ring.h"
+
+struct worker *worker_new(const struct worker_conf *conf)
+{
+	struct worker *w = rte_zmalloc_socket("worker", sizeof(*w), RTE_CACHE_LINE_SIZE, conf->socket);
+
+	if (!w)
+		return NULL;
+	w->id = conf->id;
+	w->n_workers = conf->n_workers;
+	w->burst = conf->burst;
+	w->sleep = conf->sleep;
+	w->arena = conf->arena;
+	w->locator = conf->locator;
+	w->teids = *conf->teids;
+	w->pool = conf->pool;
+	w->qsbr = conf->qsbr;
+	w->n_peers = conf->n_peers;
+	w->mailbox.waiting_tail = &w->mailbox.waiting;
+	w->peers = rte_zmalloc_socket("peers", conf->n_peers * sizeof(struct peer), RTE_CACHE_LINE_SIZE,
+				      conf->socket);
+	w->tx = rte_zmalloc_socket("worker_tx", WORKER_IFACES * sizeof(struct worker_tx),
+				   RTE_CACHE_LINE_SIZE, conf->socket);
+	w->handoff_out = rte_zmalloc_socket("handoff_out", conf->n_workers * sizeof(struct handoff_out),
+					    RTE_CACHE_LINE_SIZE, conf->socket);
+	w->punt = ring_new(conf->punt_ring, sizeof(void *), conf->socket);
+	w->inject = ring_new(conf->punt_ring, sizeof(void *), conf->socket);
+	w->mailbox.to_worker = ring_new(conf->mail_ring, sizeof(void *), conf->socket);
+	w->mailbox.to_control = ring_new(conf->mail_ring, sizeof(void *), conf->socket);
+	if (!w->peers || !w->tx || !w->handoff_out || !w->punt || !w->inject || !w->mailbox.to_worker ||
+	    !w->mailbox.to_control ||
+	    session_table_init(&w->table, conf->n_slots, conf->n_tunnels, conf->socket) != 0) {
+		worker_free(w);
+		return NULL;
+	}
+	return w;
+}
+
+static void ring_drain(struct rte_ring *ring)
+{
+	void *mbuf;
+
+	while (ring && rte_ring_sc_dequeue(ring, &mbuf) == 0)
+		rte_pktmbuf_free(mbuf);
+}
+
+void worker_free(struct worker *w)
+{
+	if (!w)
+		return;
+	ring_drain(w->punt);
+	ring_drain(w->inject);
+	session_table_fini(&w->table);
+	rte_free(w->peers);
+	rte_free(w->tx);
+	rte_free(w->handoff_out);
+	rte_free(w->punt);
+	rte_free(w->inject);
+	rte_free(w->mailbox.to_worker);
+	rte_free(w->mailbox.to_control);
+	rte_free(w);
+}
+
+int workers_connect(struct worker *workers[], unsigned n, uint32_t ring_entries)
+{
+	for (unsigned from = 0; from < n; from++)
+		for (unsigned to = 0; to < n; to++) {
+			struct rte_ring *ring;
+
+			if (from == to)
+				continue;
+			ring = ring_new(ring_entries, sizeof(struct handoff), SOCKET_ID_ANY);
+			if (!ring) {
+				workers_disconnect(workers, n);
+				return -ENOMEM;
+			}
+			workers[from]->handoff_to[to] = ring;
+			workers[to]->handoff_from[from] = ring;
+		}
+	return 0;
+}
+
+void workers_disconnect(struct worker *workers[], unsigned n)
+{
+	for (unsigned from = 0; from < n; from++)
+		for (unsigned to = 0; to < n; to++) {
+			struct rte_ring *ring = workers[from]->handoff_to[to];
+			struct handoff h;
+
+			while (ring && rte_ring_sc_dequeue_elem(ring, &h, sizeof(h)) == 0)
+				rte_pktmbuf_free(h.mbuf);
+			rte_free(ring);
+			workers[from]->handoff_to[to] = NULL;
+			workers[to]->handoff_from[from] = NULL;
+		}
+}
+
+static struct worker_rx *rx_get(struct worker *w, struct port_queue queue)
+{
+	for (unsigned i = 0; i < w->n_rx; i++)
+		if (w->rx[i].queue.port_id == queue.port_id &&
+		    w->rx[i].queue.queue_id == queue.queue_id)
+			return &w->rx[i];
+	w->rx[w->n_rx].queue = queue;
+	return &w->rx[w->n_rx++];
+}
+
+int worker_iface_add(struct worker *w, unsigned index, const struct parse_conf *parse,
+		     const struct rte_ether_addr *mac, struct port_queue rx, struct port_queue tx)
+{
+	struct worker_rx *r;
+
+	if (index >= WORKER_IFACES)
+		return -ENOSPC;
+	r = rx_get(w, rx);
+	if (r->n_ifaces == PORT_MAX_IFACES)
+		return -ENOSPC;
+	r->ifaces[r->n_ifaces++] = (uint8_t)index;
+	w->parse[index] = *parse;
+	w->mac[index] = *mac;
+	w->tx[index].queue = tx;
+	if (w->n_ifaces <= index)
+		w->n_ifaces = index + 1;
+	return 0;
+}

@@ -1,0 +1,170 @@
+// A worker: one pinned thread and everything that it owns.
+//
+// What one thread writes and another reads stands in rings, in the counters, or in fields that say so;
+// all else is the worker's alone once it has started. Nothing on its way locks, allocates, logs or makes a
+// system call.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include "neigh/route.h"
+#include "packet/parse.h"
+#include "packet/pkt.h"
+#include "port/port.h"
+#include "rules/arena.h"
+#include "rules/teid.h"
+#include "session/locator.h"
+#include "session/peer.h"
+#include "session/session.h"
+#include "stats/stats.h"
+
+#define WORKER_IFACES 16   // interfaces
+#define WORKER_BURST 64    // packets of one burst at most, from a queue or a ring
+#define WORKER_BATCH 256   // packets that one turn works on at most
+#define WORKER_TX_ROOM 512 // packets that wait for the tx burst of one interface: more than a turn makes
+#define WORKER_MAILS 16    // commands carried out in one turn
+#define WORKER_TX_TRIES 4  // tx_burst calls that may take nothing before packets are dropped
+
+// What a packet that is handed off brings along; its struct pkt stands in the mbuf's private area.
+struct handoff {
+	struct rte_mbuf *mbuf;
+	struct session_ref ref;
+};
+static_assert(sizeof(struct handoff) == 16, "four to a cache line");
+
+// Packets on their way into the ring of another worker: written in bursts, since a single entry costs as much
+// as many.
+#define HANDOFF_BURST 32
+
+struct handoff_out {
+	unsigned n;
+	struct handoff entries[HANDOFF_BURST];
+};
+
+struct worker_tx {
+	struct port_queue queue;
+	uint32_t n;
+	struct rte_mbuf *mbufs[WORKER_TX_ROOM];
+};
+
+// A queue that the worker polls. Interfaces on one device share it and differ by VLAN.
+struct worker_rx {
+	struct port_queue queue;
+	uint8_t n_ifaces;
+	uint8_t ifaces[PORT_MAX_IFACES]; // index into worker.parse
+};
+
+// The rings between this worker and the control thread, and what each side keeps about them.
+struct mailbox {
+	struct rte_ring *to_worker, *to_control;
+	struct mail *waiting, **waiting_tail; // control thread: mails that the ring did not take
+	unsigned outstanding;                 // control thread
+};
+
+struct worker {
+	unsigned id;
+	unsigned n_workers;
+	unsigned burst;
+	bool sleep; // back off when idle
+	uint64_t now; // TSC at the start of the turn
+
+	struct session_table table;
+	const struct rule_arena *arena;
+	const struct locator *locator;
+	struct teid_scheme teids;
+	struct peer *peers; // [n_peers], index 0 is no peer
+	uint32_t n_peers;
+	const struct route_table *routes;
+	struct rte_mempool *pool; // for messages of its own
+
+	unsigned n_rx, n_ifaces;
+	struct worker_rx rx[WORKER_IFACES];
+	struct parse_conf parse[WORKER_IFACES]; // by interface
+	struct rte_ether_addr mac[WORKER_IFACES];
+	struct worker_tx *tx; // [n_ifaces], by interface
+
+	struct handoff_out *handoff_out;          // [n_workers]
+	struct rte_ring *handoff_to[MAX_WORKERS]; // this worker produces
+	struct rte_ring *handoff_from[MAX_WORKERS]; // this worker consumes
+	struct rte_ring *punt;   // this worker produces mbufs, the control thread consumes
+	struct rte_ring *inject; // the other way round
+	struct mailbox mailbox;
+	struct rte_rcu_qsbr *qsbr;
+
+	struct stats stats __rte_cache_aligned; // written by the worker, read by all
+	bool stop __rte_cache_aligned;          // written by the control thread
+};
+
+struct worker_conf {
+	unsigned id, n_workers;
+	uint32_t n_slots, n_tunnels, n_peers;
+	uint32_t handoff_ring, punt_ring, mail_ring; // entries, powers of two
+	unsigned burst;
+	bool sleep;
+	int socket;
+	const struct rule_arena *arena;
+	const struct locator *locator;
+	const struct teid_scheme *teids;
+	struct rte_mempool *pool;
+	struct rte_rcu_qsbr *qsbr;
+};
+
+// A worker with its tables and its own rings, not started. NULL without memory. Start-up.
+struct worker *worker_new(const struct worker_conf *conf);
+void worker_free(struct worker *w);
+// The handoff rings between all pairs. 0 or -ENOMEM. Start-up, after all workers were made.
+int workers_connect(struct worker *workers[], unsigned n, uint32_t ring_entries);
+void workers_disconnect(struct worker *workers[], unsigned n);
+// Tells the worker of an interface: where its packets come from and go to. Start-up.
+int worker_iface_add(struct worker *w, unsigned index, const struct parse_conf *parse,
+		     const struct rte_ether_addr *mac, struct port_queue rx, struct port_queue tx);
+
+static inline struct pkt *pkt_private(struct rte_mbuf *mbuf)
+{
+	return rte_mbuf_to_priv(mbuf);
+}
+
+static inline void worker_count(struct worker *w, enum counter counter, uint64_t n)
+{
+	w->stats.counter[counter] += n;
+}
+
+// The end of a packet that is not to leave: counted by name, its buffer given back.
+static inline void pkt_drop(struct worker *w, struct pkt *p, enum drop reason)
+{
+	w->stats.drop[reason]++;
+	p->chain = 0;
+	rte_pktmbuf_free_seg(p->mbuf);
+}
+
+// The end of a packet that has done what it came for.
+static inline void pkt_consume(struct worker *w, struct pkt *p)
+{
+	w->stats.counter[COUNTER_consumed]++;
+	p->chain = 0;
+	rte_pktmbuf_free_seg(p->mbuf);
+}
+
+// Puts a finished frame into the burst of its interface. A turn never makes more than there is room for
+// (WORKER_TX_ROOM), but a full burst is still only a counted drop.
+static inline void worker_send(struct worker *w, unsigned iface, struct rte_mbuf *mbuf)
+{
+	struct worker_tx *tx = &w->tx[iface];
+
+	if (unlikely(tx->n == WORKER_TX_ROOM)) {
+		w->stats.drop[DROP_tx_full]++;
+		rte_pktmbuf_free_seg(mbuf);
+		return;
+	}
+	tx->mbufs[tx->n++] = mbuf;
+}
+
+static inline const struct ruleset *line_rules(const struct worker *w, const struct session_line *line)
+{
+	return rule_arena_at(w->arena, line->rules);
+}
