@@ -1,0 +1,108 @@
+// Do what the FAR of a packet says, and pick where it leaves to (TS 29.244 5.2.1, 8.2.26).
+//
+// Runs on the owner. Towards a tunnel it names the peer and asks for gtpu_encap; towards N6 it finds the
+// next hop. As in any router the TTL goes down by one (RFC 1812 5.3.1, RFC 8200 3), but not where a packet
+// goes from tunnel to tunnel: there the UPF is no hop of the user's path.
+
+#pragma once
+
+#include "packet/ip.h"
+#include "rules/model.h"
+#include "service/service.h"
+#include "worker/punt.h"
+
+// The tunnel that a FAR sends to: the one in the down line, or a further one of the session.
+static inline struct session_place far_tunnel(const struct worker *w, const struct pkt *p,
+					      const struct far *far)
+{
+	if (likely(far->to == FAR_TO_LINE))
+		return (struct session_place){.teid = p->line->down.teid, .peer = p->line->down.peer};
+	return w->table.cold[session_ref_index(p->ref)].places[far->place];
+}
+
+// One hop of a router's. False when the TTL or hop limit is used up.
+static inline bool far_hop(uint8_t *user, unsigned family)
+{
+	if (family == 4) {
+		struct ip4_head *ip4 = (struct ip4_head *)user;
+
+		if (unlikely(ip4->ttl <= 1))
+			return false;
+		ip4_ttl_dec(ip4);
+	} else {
+		struct ip6_head *ip6 = (struct ip6_head *)user;
+
+		if (unlikely(ip6->hops <= 1))
+			return false;
+		ip6->hops--;
+	}
+	return true;
+}
+
+static inline void far_no_forward(struct worker *w, struct pkt *p, const struct far *far)
+{
+	pkt_drop(w, p, (far->action & APPLY_DROP) ? DROP_far_drop : DROP_far_buffer);
+}
+
+// Plain IP by the routes of an N6 interface. False when the packet has ended.
+static inline bool far_route(struct worker *w, struct pkt *p, const struct far *far, uint8_t *user)
+{
+	size_t dst = p->family == 4 ? offsetof(struct ip4_head, dst)
+				    : offsetof(struct ip6_head, dst);
+
+	p->peer = route_lookup(w->routes, far->iface, p->family, user + dst);
+	if (likely(p->peer != PEER_NONE && p->peer != ROUTE_ASK))
+		return true;
+	if (p->peer == PEER_NONE) {
+		pkt_drop(w, p, DROP_no_route);
+		return false;
+	}
+	p->iface = far->iface;
+	punt_post(w, p, PUNT_WAIT_HOP);
+	return false;
+}
+
+static inline void far_count(struct worker *w, struct pkt *p)
+{
+	bool up = p->flags & PKT_F_UP;
+
+	p->line->packets++;
+	p->line->bytes += p->user_bytes;
+	worker_count(w, up ? COUNTER_up : COUNTER_down, 1);
+	worker_count(w, up ? COUNTER_up_bytes : COUNTER_down_bytes, p->user_bytes);
+}
+
+static inline void far_one(struct worker *w, struct pkt *p)
+{
+	const struct far *far = ruleset_far(line_rules(w, p->line), p->pdr->far);
+	uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, uint8_t *, p->user);
+	bool to_tunnel = far->to == FAR_TO_LINE || far->to == FAR_TO_PLACE;
+
+	if (unlikely(!(far->action & APPLY_FORW))) {
+		far_no_forward(w, p, far);
+		return;
+	}
+	if (!to_tunnel || !(p->flags & PKT_F_TUNNELLED)) {
+		if (unlikely(!far_hop(user, p->family))) {
+			pkt_drop(w, p, DROP_ttl_expired);
+			return;
+		}
+	}
+	if (to_tunnel) {
+		struct session_place to = far_tunnel(w, p, far);
+
+		if (unlikely(to.peer == PEER_NONE)) {
+			pkt_drop(w, p, DROP_far_none);
+			return;
+		}
+		p->peer = to.peer;
+		p->teid = rte_be_to_cpu_32(to.teid);
+		p->chain |= SERVICE_MASK(gtpu_encap);
+	} else if (unlikely(far->to != FAR_TO_ROUTE)) {
+		pkt_drop(w, p, DROP_far_none);
+		return;
+	}
+	far_count(w, p);
+	if (!to_tunnel)
+		far_route(w, p, far, user);
+}
