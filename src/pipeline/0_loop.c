@@ -1,0 +1,97 @@
+// The turn and the loop of turns (pipeline.h).
+//
+// Nothing here waits, except an idle worker that was told to sleep. Between packets the worker carries out
+// commands and passes a quiescent point.
+
+#include <time.h>
+
+#include <rte_cycles.h>
+#include <rte_pause.h>
+#include <rte_rcu_qsbr.h>
+
+#include "pipeline/2_parse.h"
+#include "pipeline/pipeline.h"
+#include "worker/mailbox.h"
+
+#define IDLE_SPIN_TURNS 1000 // idle turns before a worker that may sleep does
+#define IDLE_SLEEP_NS 50000
+
+void turn_reset(struct turn *t)
+{
+	t->n = 0;
+	t->n_rx = 0;
+	t->up.n_ready = t->up.worked = t->up.n_keyed = t->up.located = 0;
+	t->down.n_ready = t->down.worked = t->down.n_keyed = t->down.located = 0;
+}
+
+// Group g is parsed while the lines of group g-1 and the locators' words of the downlink packets of g-1 come
+// in; those words are read, and their lines asked for, before the packets of g-1 are worked on.
+void pipeline_batch(struct worker *w, struct turn *t)
+{
+	unsigned up = 0;   // ready before this group was parsed
+	unsigned down = 0;
+
+	parse_fetch(w, t, 0, RTE_MIN(GROUP, t->n_rx));
+	for (unsigned g = 0; g < t->n_rx; g += GROUP) {
+		unsigned keyed = t->down.n_keyed;
+
+		parse_group(w, t, g, RTE_MIN(g + GROUP, t->n_rx));
+		dispatch_up(w, &t->up, up);
+		dispatch_down(w, &t->down, down);
+		up = t->up.n_ready;
+		locate_down(w, &t->down, keyed);
+		down = t->down.n_ready;
+	}
+	dispatch_down(w, &t->down, down);
+	locate_down(w, &t->down, t->down.n_keyed);
+	dispatch_up(w, &t->up, t->up.n_ready);
+	dispatch_down(w, &t->down, t->down.n_ready);
+}
+
+unsigned pipeline_turn(struct worker *w)
+{
+	struct turn t;
+
+	turn_reset(&t);
+	w->now = rte_rdtsc();
+	mailbox_run(w, WORKER_MAILS);
+	handoff_gather(w, &t);
+	rx_gather(w, &t);
+	if (t.n) {
+		pipeline_batch(w, &t);
+		handoff_flush(w);
+	}
+	inject_gather(w);
+	tx_flush(w);
+	worker_count(w, COUNTER_turns, 1);
+	worker_count(w, COUNTER_idle_turns, t.n == 0);
+	if (w->qsbr)
+		rte_rcu_qsbr_quiescent(w->qsbr, w->id);
+	return t.n;
+}
+
+static void back_off(struct worker *w, unsigned idle)
+{
+	const struct timespec nap = {.tv_nsec = IDLE_SLEEP_NS};
+
+	rte_pause();
+	if (w->sleep && idle > IDLE_SPIN_TURNS)
+		nanosleep(&nap, NULL); // lint: idle
+}
+
+int pipeline_loop(void *worker)
+{
+	struct worker *w = worker;
+	unsigned idle = 0;
+
+	if (w->qsbr)
+		rte_rcu_qsbr_thread_online(w->qsbr, w->id);
+	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
+		idle = pipeline_turn(w) ? 0 : idle + 1;
+		if (idle)
+			back_off(w, idle);
+	}
+	if (w->qsbr)
+		rte_rcu_qsbr_thread_offline(w->qsbr, w->id);
+	return 0;
+}

@@ -1,0 +1,151 @@
+// Dispatch: the version check, then the services of each packet's chain, lowest bit first.
+//
+// A group whose packets all have the ordinary chain of their direction runs the fused form (fused.h). Any
+// other goes by bitmap: the packets that have the lowest bit set visit that service together.
+
+#include "pipeline/fused.h"
+#include "pipeline/pipeline.h"
+
+static struct service_order order; // written once, at start, before any worker runs
+
+int dispatch_init(const struct service *const services[], unsigned n, char *why, size_t why_bytes)
+{
+	return service_order_resolve(services, n, &order, why, why_bytes);
+}
+
+const struct service_order *dispatch_order(void)
+{
+	return &order;
+}
+
+// The packets of a group that passed the check.
+struct group {
+	unsigned n;
+	uint64_t all, any; // AND and OR of their chains
+	struct pkt *pkts[GROUP];
+};
+
+static inline void group_add(struct group *g, struct pkt *p, uint64_t chain)
+{
+	p->chain = chain;
+	g->all &= chain;
+	g->any |= chain;
+	g->pkts[g->n++] = p;
+}
+
+static void run_bitmap(struct worker *w, struct group *g)
+{
+	worker_count(w, COUNTER_dispatched, 1);
+	for (;;) {
+		struct pkt *visitors[GROUP];
+		uint64_t any = 0;
+		unsigned n = 0;
+
+		for (unsigned i = 0; i < g->n; i++)
+			any |= g->pkts[i]->chain;
+		if (any == 0)
+			return;
+
+		unsigned bit = (unsigned)__builtin_ctzll(any);
+
+		for (unsigned i = 0; i < g->n; i++)
+			if (g->pkts[i]->chain >> bit & 1) {
+				g->pkts[i]->chain &= ~(1ull << bit);
+				visitors[n++] = g->pkts[i];
+			}
+		order.services[bit]->run(w, visitors, n);
+	}
+}
+
+// The packet's reference leads to nothing any more. At the worker where it arrived its TEID was simply of no
+// tunnel; if it was handed over, the tunnel may have gone while it was on its way.
+static void drop_stale(struct worker *w, struct pkt *p, bool up)
+{
+	bool unknown = up && !(p->flags & PKT_F_HANDED);
+
+	pkt_drop(w, p, unknown ? DROP_unknown_teid : DROP_stale_reference);
+}
+
+// A packet that came by a tunnel with a record of its own: finds its session's line and direction.
+static bool enter_tunnel(struct worker *w, struct pkt *p)
+{
+	const struct session_table *table = &w->table;
+	const struct tunnel *tunnel = &table->tunnels[session_ref_index(p->ref) - table->n_slots];
+
+	if (tunnel->check != p->ref.check || table->cold[tunnel->slot].version != tunnel->version)
+		return false;
+	p->tunnel = tunnel->number;
+	p->ref = session_ref_make(w->id, tunnel->slot, tunnel->version);
+	p->line = tunnel->up ? &table->up[tunnel->slot] : &table->down[tunnel->slot];
+	if (!tunnel->up)
+		p->flags &= (uint8_t)~PKT_F_UP;
+	return true;
+}
+
+static inline void enter_up(struct worker *w, struct group *g, struct pkt *p)
+{
+	const struct ruleset *rs;
+
+	if (unlikely(!p->line)) {
+		if (!enter_tunnel(w, p)) {
+			drop_stale(w, p, true);
+			return;
+		}
+	} else {
+		if (unlikely(p->line->check != p->ref.check)) {
+			drop_stale(w, p, true);
+			return;
+		}
+		p->tunnel = 1;
+	}
+	rs = line_rules(w, p->line);
+	group_add(g, p,
+		  SERVICE_MASK(gtpu_decap) |
+			  (likely(p->flags & PKT_F_UP) ? rs->chain_up : rs->chain_down));
+}
+
+static inline void enter_down(struct worker *w, struct group *g, struct pkt *p)
+{
+	if (unlikely(p->line->check != p->ref.check)) {
+		drop_stale(w, p, false);
+		return;
+	}
+	p->tunnel = 0;
+	group_add(g, p, line_rules(w, p->line)->chain_down);
+}
+
+void dispatch_up(struct worker *w, struct lane *lane, unsigned to)
+{
+	while (lane->worked < to) {
+		struct group g = {.all = ~0ull};
+		unsigned end = RTE_MIN(lane->worked + GROUP, to);
+
+		while (lane->worked < end)
+			enter_up(w, &g, lane->ready[lane->worked++]);
+		if (likely(g.all == FUSED_UP && g.any == FUSED_UP)) {
+			worker_count(w, COUNTER_fused, 1);
+			for (unsigned i = 0; i < g.n; i++)
+				fused_up(w, g.pkts[i]);
+		} else if (g.n) {
+			run_bitmap(w, &g);
+		}
+	}
+}
+
+void dispatch_down(struct worker *w, struct lane *lane, unsigned to)
+{
+	while (lane->worked < to) {
+		struct group g = {.all = ~0ull};
+		unsigned end = RTE_MIN(lane->worked + GROUP, to);
+
+		while (lane->worked < end)
+			enter_down(w, &g, lane->ready[lane->worked++]);
+		if (likely(g.all == FUSED_DOWN && g.any == FUSED_DOWN)) {
+			worker_count(w, COUNTER_fused, 1);
+			for (unsigned i = 0; i < g.n; i++)
+				fused_down(w, g.pkts[i]);
+		} else if (g.n) {
+			run_bitmap(w, &g);
+		}
+	}
+}

@@ -1,0 +1,48 @@
+// The ordinary chains, fused: what the bitmap loop would do to one packet, without the bitmap.
+//
+// A composition of the services' own per-packet functions, in the registry's order; a test holds both ways
+// equal. Only for packets whose chain is exactly the ordinary one of their direction.
+
+#pragma once
+
+#include "service/10_gtpu_decap.h"
+#include "service/15_source_check.h"
+#include "service/30_pdr.h"
+#include "service/40_far.h"
+#include "service/50_gtpu_encap.h"
+#include "service/60_output.h"
+
+#define FUSED_DOWN (SERVICE_MASK(pdr) | SERVICE_MASK(far) | SERVICE_MASK(output))
+#define FUSED_UP (FUSED_DOWN | SERVICE_MASK(gtpu_decap) | SERVICE_MASK(source_check))
+
+// From far on: what it asks for decides.
+static inline void fused_leave(struct worker *w, struct pkt *p)
+{
+	far_one(w, p);
+	if (unlikely(!p->chain))
+		return;
+	if (p->chain & SERVICE_MASK(gtpu_encap)) {
+		gtpu_encap_one(w, p);
+		if (unlikely(!p->chain))
+			return;
+	}
+	output_one(w, p);
+}
+
+static inline void fused_up(struct worker *w, struct pkt *p)
+{
+	gtpu_decap_one(w, p);
+	source_check_one(w, p);
+	if (unlikely(!p->chain))
+		return;
+	pdr_one(w, p);
+	if (likely(p->chain != 0))
+		fused_leave(w, p);
+}
+
+static inline void fused_down(struct worker *w, struct pkt *p)
+{
+	pdr_one(w, p);
+	if (likely(p->chain != 0))
+		fused_leave(w, p);
+}

@@ -1,0 +1,413 @@
+// The data path in process: making it, moving it, looking at it (rig.h).
+//
+// One thread: the test's, which plays all workers and the control thread in turn.
+
+#include "rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+
+#include "base/clock.h"
+#include "base/rand.h"
+#include "packet/arp.h"
+#include "packet/icmp.h"
+#include "packet/nd.h"
+#include "pipeline/pipeline.h"
+#include "service/service.h"
+#include "worker/mailbox.h"
+#include "worker/ring.h"
+
+#define RING_ENTRIES 4096
+
+void rig_die(const char *what)
+{
+	fprintf(stderr, "rig: %s\n", what);
+	exit(2);
+}
+
+static struct prefix prefix_of(const char *text)
+{
+	struct prefix prefix;
+
+	if (prefix_parse(text, &prefix) != 0)
+		rig_die(text);
+	return prefix;
+}
+
+static struct addr addr_of(const char *text)
+{
+	struct addr addr;
+
+	if (addr_parse(text, &addr) != 0)
+		rig_die(text);
+	return addr;
+}
+
+static void eal_once(const struct rig_conf *conf)
+{
+	static bool started;
+	char prefix[64], memory[16];
+	char *args[] = {"rig", "--no-pci", "--no-telemetry", "-l", "0", "--log-level=error", prefix,
+			"-m", memory, conf->huge ? "--in-memory" : "--no-huge"};
+
+	if (started)
+		return;
+	snprintf(prefix, sizeof(prefix), "--file-prefix=rig%d", (int)getpid());
+	snprintf(memory, sizeof(memory), "%u", conf->memory_mb ? conf->memory_mb : 512);
+	if (rte_eal_init(RTE_DIM(args), args) < 0)
+		rig_die("EAL does not start");
+	started = true;
+}
+
+// --- making ----------------------------------------------------------------------------------------------
+
+static void make_port(struct rig *rig, unsigned iface)
+{
+	static unsigned serial;
+	struct rte_eth_conf conf = {0};
+	unsigned n = rig->conf.n_workers;
+	char name[32];
+	int port;
+
+	for (unsigned i = 0; i < n; i++) {
+		rig->rx[iface][i] = ring_new(RING_ENTRIES, sizeof(void *), SOCKET_ID_ANY);
+		rig->tx[iface][i] = ring_new(RING_ENTRIES, sizeof(void *), SOCKET_ID_ANY);
+		if (!rig->rx[iface][i] || !rig->tx[iface][i])
+			rig_die("no memory for rings");
+	}
+	snprintf(name, sizeof(name), "rig%u", serial++);
+	port = rte_eth_from_rings(name, rig->rx[iface], n, rig->tx[iface], n, 0);
+	if (port < 0 || rte_eth_dev_configure((uint16_t)port, (uint16_t)n, (uint16_t)n, &conf) != 0)
+		rig_die("no ring port");
+	for (uint16_t i = 0; i < n; i++)
+		if (rte_eth_rx_queue_setup((uint16_t)port, i, 64, 0, NULL, rig->pool) != 0 ||
+		    rte_eth_tx_queue_setup((uint16_t)port, i, 64, 0, NULL) != 0)
+			rig_die("no ring queue");
+	if (rte_eth_dev_start((uint16_t)port) != 0)
+		rig_die("ring port does not start");
+	rig->ports[iface] = (uint16_t)port;
+}
+
+static void iface_fill(unsigned iface, struct neigh_iface *ret)
+{
+	const uint8_t mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 0, (uint8_t)(iface + 1)};
+
+	*ret = (struct neigh_iface){.mtu = 1500, .access = iface == RIG_N3};
+	memcpy(ret->mac, mac, sizeof(mac));
+	if (iface == RIG_N3) {
+		ret->addrs[ret->n_addrs++] = prefix_of(RIG_N3_ADDR "/24");
+		return;
+	}
+	ret->addrs[ret->n_addrs++] = prefix_of(RIG_N6_ADDR "/24");
+	ret->addrs[ret->n_addrs++] = prefix_of(RIG_N6_ADDR6 "/64");
+	ret->gateway_v4 = addr_of(RIG_DN);
+	ret->gateway_v6 = addr_of(RIG_DN6);
+}
+
+static void add_iface(struct rig *rig, unsigned w, unsigned iface)
+{
+	struct parse_conf parse = {
+		.mtu = 1500, .iface = (uint8_t)iface, .access = iface == RIG_N3, .core = iface == RIG_N6};
+	struct port_queue queue = {.port_id = rig->ports[iface], .queue_id = (uint16_t)w};
+	struct rte_ether_addr mac;
+	struct neigh_iface ni;
+
+	iface_fill(iface, &ni);
+	memcpy(mac.addr_bytes, ni.mac, sizeof(ni.mac));
+	for (unsigned i = 0; i < ni.n_addrs; i++) {
+		struct local_addr *local = &parse.local[parse.n_local++];
+
+		local->family = ni.addrs[i].addr.family;
+		local->gtpu = parse.access;
+		local->v4 = local->family == ADDR_V4 ? ni.addrs[i].addr.v4 : 0;
+		if (local->family == ADDR_V6)
+			memcpy(local->v6, ni.addrs[i].addr.v6, sizeof(local->v6));
+	}
+	worker_iface_add(rig->control.workers[w], iface, &parse, &mac, queue, queue);
+}
+
+static void make_workers(struct rig *rig)
+{
+	uint32_t key[TEID_KEY_WORDS];
+
+	rand_bytes(key, sizeof(key));
+	if (teid_scheme_init(&rig->teids, rig->conf.n_workers, rig->conf.n_slots + rig->conf.n_tunnels,
+			     key) != 0)
+		rig_die("too many sessions for TEIDs");
+	rig->slots = slots_new(rig->conf.n_workers, rig->conf.n_slots, rig->conf.n_tunnels, &rig->teids);
+	for (unsigned i = 0; i < rig->conf.n_workers; i++) {
+		struct worker_conf conf = {
+			.id = i,
+			.n_workers = rig->conf.n_workers,
+			.n_slots = rig->conf.n_slots,
+			.n_tunnels = rig->conf.n_tunnels,
+			.n_peers = 64,
+			.punt_ring = 256,
+			.mail_ring = 256,
+			.burst = 32,
+			.socket = SOCKET_ID_ANY,
+			.arena = &rig->arena,
+			.locator = rig->locator,
+			.teids = &rig->teids,
+			.pool = rig->pool,
+		};
+
+		rig->control.workers[i] = worker_new(&conf);
+		if (!rig->control.workers[i] || !rig->slots)
+			rig_die("no memory for a worker");
+		rig->control.n_workers++;
+		for (unsigned k = 0; k < RIG_IFACES; k++)
+			add_iface(rig, i, k);
+	}
+	if (workers_connect(rig->control.workers, rig->conf.n_workers, rig->conf.handoff_ring) != 0)
+		rig_die("no memory for handoff rings");
+}
+
+static void make_neigh(struct rig *rig)
+{
+	struct neigh_conf conf = {
+		.n_ifaces = RIG_IFACES,
+		.n_peers = 64,
+		.hold_packets = 8,
+		.io = control_neigh_io(&rig->control),
+		.stats = &rig->control.stats,
+	};
+
+	for (unsigned i = 0; i < RIG_IFACES; i++)
+		iface_fill(i, &conf.ifaces[i]);
+	rig->control.mbufs = rig->pool;
+	rig->control.neigh = neigh_new(&conf);
+	if (!rig->control.neigh)
+		rig_die("no neighbours");
+	for (unsigned i = 0; i < rig->conf.n_workers; i++)
+		rig->control.workers[i]->routes = neigh_routes(rig->control.neigh);
+}
+
+struct rig *rig_new(const struct rig_conf *conf)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+	unsigned n_services;
+	const struct service *const *services = service_registry(&n_services);
+	struct prefix pools[] = {prefix_of(RIG_POOL), prefix_of(RIG_POOL6)};
+	static unsigned serial;
+	char name[32], why[256];
+
+	if (!rig)
+		rig_die("no memory");
+	rig->conf = *conf;
+	rig->conf.handoff_ring = conf->handoff_ring ? conf->handoff_ring : 1024;
+	rig->conf.mbufs = conf->mbufs ? conf->mbufs : 8192;
+	eal_once(conf);
+	snprintf(name, sizeof(name), "rig_mbufs%u", serial++);
+	rig->pool = rte_pktmbuf_pool_create(name, rig->conf.mbufs, 0, sizeof(struct pkt),
+					    RTE_PKTMBUF_HEADROOM + RIG_FRAME_MAX, SOCKET_ID_ANY);
+	rig->locator = locator_new(rig->conf.n_slots * rig->conf.n_workers, NULL);
+	if (!rig->pool || !rig->locator || dispatch_init(services, n_services, why, sizeof(why)) != 0 ||
+	    rule_arena_init(&rig->arena, (size_t)1 << 30) != 0)
+		rig_die("no memory for tables");
+	for (unsigned i = 0; i < RTE_DIM(pools); i++)
+		if (locator_pool_add(rig->locator, RIG_N6, &pools[i]) != 0)
+			rig_die("no pool");
+	for (unsigned i = 0; i < RIG_IFACES; i++)
+		make_port(rig, i);
+	make_workers(rig);
+	make_neigh(rig);
+	return rig;
+}
+
+void rig_free(struct rig *rig)
+{
+	uint8_t frame[RIG_FRAME_MAX];
+
+	for (unsigned i = 0; i < RIG_IFACES; i++) {
+		struct rte_mbuf *mbuf;
+
+		while (rig_recv(rig, i, frame) > 0)
+			;
+		for (unsigned k = 0; k < rig->conf.n_workers; k++)
+			while (rte_ring_sc_dequeue(rig->rx[i][k], (void **)&mbuf) == 0)
+				rte_pktmbuf_free(mbuf);
+		rte_eth_dev_stop(rig->ports[i]);
+		rte_eth_dev_close(rig->ports[i]);
+		for (unsigned k = 0; k < rig->conf.n_workers; k++) {
+			rte_free(rig->rx[i][k]);
+			rte_free(rig->tx[i][k]);
+		}
+	}
+	while (control_poll(&rig->control))
+		rig_turn(rig);
+	neigh_free(rig->control.neigh);
+	workers_disconnect(rig->control.workers, rig->conf.n_workers);
+	for (unsigned i = 0; i < rig->conf.n_workers; i++)
+		worker_free(rig->control.workers[i]);
+	slots_free(rig->slots);
+	locator_free(rig->locator);
+	rule_arena_fini(&rig->arena);
+	if (rte_mempool_avail_count(rig->pool) != rig->conf.mbufs)
+		rig_die("mbufs leaked");
+	rte_mempool_free(rig->pool);
+	free(rig);
+}
+
+// --- moving ----------------------------------------------------------------------------------------------
+
+void rig_send(struct rig *rig, unsigned iface, unsigned worker, const void *frame, size_t bytes)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(rig->pool);
+	char *to = mbuf ? rte_pktmbuf_append(mbuf, (uint16_t)bytes) : NULL;
+
+	if (!to)
+		rig_die("no mbuf");
+	memcpy(to, frame, bytes);
+	if (rte_ring_sp_enqueue(rig->rx[iface][worker], mbuf) != 0)
+		rig_die("rx ring full");
+	rig->sent++;
+}
+
+size_t rig_recv(struct rig *rig, unsigned iface, void *frame)
+{
+	struct rte_mbuf *mbuf;
+
+	for (unsigned i = 0; i < rig->conf.n_workers; i++)
+		if (rte_ring_sc_dequeue(rig->tx[iface][i], (void **)&mbuf) == 0) {
+			size_t bytes = mbuf->pkt_len;
+
+			if (mbuf->nb_segs != 1 || bytes > RIG_FRAME_MAX || mbuf->data_len != bytes)
+				rig_die("a frame that is not whole was sent");
+			memcpy(frame, rte_pktmbuf_mtod(mbuf, void *), bytes);
+			rte_pktmbuf_free(mbuf);
+			rig->received++;
+			return bytes;
+		}
+	return 0;
+}
+
+unsigned rig_turn(struct rig *rig)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < rig->conf.n_workers; i++)
+		n += pipeline_turn(rig->control.workers[i]);
+	control_poll(&rig->control);
+	return n;
+}
+
+void rig_settle(struct rig *rig)
+{
+	for (unsigned quiet = 0; quiet < 3;) {
+		uint64_t punted = rig_count(rig, COUNTER_punted);
+		uint64_t injected = rig_count(rig, COUNTER_injected);
+		bool owed = false;
+		unsigned n = rig_turn(rig);
+
+		for (unsigned i = 0; i < rig->conf.n_workers; i++)
+			owed |= mailbox_outstanding(rig->control.workers[i]) > 0;
+		if (n || owed || punted != rig_count(rig, COUNTER_punted) ||
+		    injected != rig_count(rig, COUNTER_injected))
+			quiet = 0;
+		else
+			quiet++;
+	}
+}
+
+// The answer of a neighbour to a question of ours. Returns 0 when the frame is none.
+static size_t neighbour_answer(const uint8_t *question, size_t bytes, uint8_t *answer)
+{
+	const uint8_t mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 1, question[11]};
+	uint16_t type = be16_get(question + ETH_BYTES - 2);
+
+	if (type == ETH_TYPE_ARP) {
+		const struct arp_head *arp = (const struct arp_head *)(question + ETH_BYTES);
+
+		if (arp->op != RTE_BE16(ARP_REQUEST))
+			return 0;
+		return arp_reply_build(answer, 0, mac, arp->target, arp->sender_mac, arp->sender);
+	}
+	if (type == ETH_TYPE_IP6 && question[ETH_BYTES + 6] == IPPROTO_ICMPV6 &&
+	    question[ETH_BYTES + IP6_BYTES] == ICMP6_TYPE_SOLICIT)
+		return nd_advert_build(answer, 0, mac, question + ETH_BYTES + IP6_BYTES + 8,
+				       question + ETH_MAC_BYTES, question + ETH_BYTES + 8);
+	return 0;
+}
+
+void rig_resolve(struct rig *rig)
+{
+	uint8_t frame[RIG_FRAME_MAX], answer[RIG_FRAME_MAX];
+
+	rig_settle(rig);
+	for (unsigned iface = 0; iface < RIG_IFACES; iface++)
+		for (unsigned i = 0; i < rig->conf.n_workers; i++) {
+			unsigned n = rte_ring_count(rig->tx[iface][i]);
+			struct rte_mbuf *mbuf;
+
+			while (n-- > 0 && rte_ring_sc_dequeue(rig->tx[iface][i], (void **)&mbuf) == 0) {
+				size_t bytes;
+
+				memcpy(frame, rte_pktmbuf_mtod(mbuf, void *), mbuf->pkt_len);
+				bytes = neighbour_answer(frame, mbuf->pkt_len, answer);
+				if (bytes == 0) {
+					rte_ring_sp_enqueue(rig->tx[iface][i], mbuf);
+					continue;
+				}
+				rte_pktmbuf_free(mbuf);
+				rig->received++;
+				rig_send(rig, iface, i, answer, bytes);
+			}
+		}
+	rig_settle(rig);
+}
+
+// --- looking ---------------------------------------------------------------------------------------------
+
+uint64_t rig_drops(const struct rig *rig, enum drop reason)
+{
+	uint64_t n = rig->control.stats.drop[reason];
+
+	for (unsigned i = 0; i < rig->conf.n_workers; i++)
+		n += rig->control.workers[i]->stats.drop[reason];
+	return n;
+}
+
+uint64_t rig_count(const struct rig *rig, enum counter counter)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < rig->conf.n_workers; i++)
+		n += rig->control.workers[i]->stats.counter[counter];
+	return n;
+}
+
+bool rig_accounted(const struct rig *rig)
+{
+	bool right = true;
+
+	for (unsigned i = 0; i <= rig->conf.n_workers; i++) {
+		int64_t missing = control_unaccounted(&rig->control, i);
+
+		if (missing != 0)
+			fprintf(stderr, "rig: thread %u: %lld packets not accounted for\n", i,
+				(long long)missing);
+		right &= missing == 0;
+	}
+	if (rig_count(rig, COUNTER_rx) > rig->sent)
+		right = false;
+	return right;
+}
+
+void rig_show(const struct rig *rig)
+{
+	for (unsigned i = 0; i < COUNTERS; i++)
+		if (rig_count(rig, i))
+			fprintf(stderr, "rig: %s %llu\n", counter_str(i),
+				(unsigned long long)rig_count(rig, i));
+	for (unsigned i = 0; i < DROP_REASONS; i++)
+		if (rig_drops(rig, i))
+			fprintf(stderr, "rig: drop %s %llu\n", drop_str(i),
+				(unsigned long long)rig_drops(rig, i));
+}
