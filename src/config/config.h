@@ -1,0 +1,192 @@
+// The daemon's configuration as plain values, and what loads, prints and documents it.
+//
+// A file becomes a struct config whole, or a list of everything that is wrong with it; there is no
+// state in between. The keys, their ranges, defaults and help stand in schema.c. Control thread.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/addr.h"
+#include "base/log.h"
+
+#define CONFIG_IFACES_MAX 16
+#define CONFIG_IFACE_ADDRESSES_MAX 16
+#define CONFIG_NIS_MAX 64
+#define CONFIG_NI_POOLS_MAX 16
+#define CONFIG_CPUS_MAX 64
+#define CONFIG_N4_PEERS_MAX 64
+
+// What all UE pools may hold together: IPv4 addresses and IPv6 /64s, 8 bytes each.
+#define CONFIG_POOL_ENTRIES_MAX (1u << 25)
+
+enum config_mode {
+	CONFIG_MODE_AF_XDP,
+	CONFIG_MODE_AF_PACKET,
+	CONFIG_MODE_NATIVE,
+	CONFIG_MODE_VDEV,
+};
+
+enum config_tristate {
+	CONFIG_OFF,
+	CONFIG_ON,
+	CONFIG_AUTO,
+};
+
+enum config_idle {
+	CONFIG_IDLE_POLL,
+	CONFIG_IDLE_SLEEP,
+};
+
+enum config_xdp {
+	CONFIG_XDP_AUTO,
+	CONFIG_XDP_NATIVE,
+	CONFIG_XDP_GENERIC,
+};
+
+enum config_path_failure {
+	CONFIG_PATH_FAILURE_KEEP,
+	CONFIG_PATH_FAILURE_DROP,
+};
+
+// Bits of config_iface.roles.
+#define CONFIG_ROLE_N3 (1u << 0)
+#define CONFIG_ROLE_N6 (1u << 1)
+#define CONFIG_ROLE_N9 (1u << 2)
+
+struct config_node {
+	char id[254];        // the Node ID as written
+	struct addr id_addr; // the same when it is an address; ADDR_NONE: id is an FQDN
+	char name[64];
+};
+
+struct config_log {
+	enum log_level level;
+};
+
+struct config_eal {
+	enum config_tristate hugepages;
+	uint32_t memory_mb;
+	char file_prefix[32];
+	int32_t main_cpu; // -1: any
+};
+
+struct config_workers {
+	uint16_t cpus[CONFIG_CPUS_MAX];
+	uint32_t n_cpus; // at least 1
+	enum config_idle idle;
+	uint32_t burst;
+};
+
+struct config_sessions {
+	uint32_t max;
+	uint32_t tunnels;
+	uint32_t pdrs;    // of a session
+	uint32_t filters; // of a PDR
+	uint32_t peers;
+	uint32_t handoff_ring; // a power of two
+	uint32_t hold_packets; // for a neighbour that is not resolved
+	uint32_t mbufs;
+};
+
+struct config_iface {
+	char name[16];
+	char device[256];
+	enum config_mode mode;                               // its own, or the file's
+	uint32_t roles;                                      // CONFIG_ROLE_*
+	struct prefix addresses[CONFIG_IFACE_ADDRESSES_MAX]; // with their host bits
+	uint32_t n_addresses;
+	struct addr gateway;  // ADDR_NONE: none
+	struct addr gateway6; // ADDR_NONE: none
+	uint32_t vlan;        // 0: untagged
+	uint32_t mtu;
+	uint32_t rx_descriptors;
+	uint32_t tx_descriptors;
+	enum config_xdp xdp;
+	enum config_tristate zero_copy;
+	uint32_t busy_budget;
+};
+
+struct config_ni {
+	char name[101];
+	char interface[16];
+	uint32_t iface; // its index in config.ifaces
+	struct prefix pools[CONFIG_NI_POOLS_MAX];
+	uint32_t n_pools;
+};
+
+struct config_n4 {
+	struct addr address;
+	uint32_t port;
+	struct prefix peers[CONFIG_N4_PEERS_MAX];
+	uint32_t n_peers; // 0: anyone
+	uint32_t t1_ms;
+	uint32_t n1;
+	uint32_t heartbeat_ms; // 0: off
+	enum config_path_failure on_path_failure;
+	uint32_t associations;
+	uint32_t requests_per_peer;
+};
+
+struct config_gtpu {
+	uint32_t echo_ms; // 0: off
+	bool error_indication;
+};
+
+struct config_cli {
+	char socket[108]; // what sun_path takes
+	char group[33];   // "": the daemon's own
+};
+
+struct config {
+	struct config_node node;
+	struct config_log log;
+	struct config_eal eal;
+	enum config_mode mode;
+	struct config_workers workers;
+	struct config_sessions sessions;
+	struct config_iface ifaces[CONFIG_IFACES_MAX];
+	uint32_t n_ifaces;                    // at least 1
+	struct config_ni nis[CONFIG_NIS_MAX]; // the first is the default one
+	uint32_t n_nis;
+	struct config_n4 n4;
+	struct config_gtpu gtpu;
+	struct config_cli cli;
+};
+
+#define CONFIG_ERRORS_MAX 20
+#define CONFIG_ERROR_LEN 320
+
+struct config_error {
+	uint32_t line, column;       // from 1; 0: of the file as a whole
+	char text[CONFIG_ERROR_LEN]; // "file:line:column: key: message"
+};
+
+struct config_errors {
+	uint32_t total; // may exceed what is kept
+	uint32_t n;
+	struct config_error list[CONFIG_ERRORS_MAX]; // in the file's order
+};
+
+// 0; or -EINVAL with every error of the file in errs; or what reading it failed with, also in
+// errs. *ret is written on success only. Both structs are large: keep them off small stacks.
+int config_load(const char *path, struct config *ret, struct config_errors *errs);
+
+// The same for a text that `name` names in errors. n_cpus is how many CPUs there are, numbered
+// from 0; 0 asks the system.
+int config_load_text(const char *name, const char *text, size_t len, unsigned n_cpus,
+		     struct config *ret, struct config_errors *errs);
+
+// One line an error, and how many more there are.
+void config_errors_print(const struct config_errors *errs, FILE *out);
+
+// The commented sample with every key: config/sluice.yaml.
+void config_sample_write(FILE *out);
+
+// All keys with the values in effect, as a file that loads to the same.
+void config_show(const struct config *config, FILE *out);
+
+const char *config_mode_str(enum config_mode mode);
