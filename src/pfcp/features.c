@@ -1,0 +1,67 @@
+// UP Function Features, see features.h (TS 29.244 8.2.25).
+//
+// Control thread. The features that an SMF most often asks for stand here with what is true of them; those of
+// access types and protocols that Sluice does not know (Ethernet, TSN, ATSSS, L2TP, MBS) have no row.
+
+#include "pfcp/features.h"
+
+#include <stddef.h>
+
+#include "pfcp/ie.h"
+#include "pfcp/writer.h"
+
+#define FEATURE(name, works, help)                                                                 \
+	{                                                                                          \
+#name, (uint64_t)PFCP_UP_FUNCTION_FEATURES_##name, works, help                     \
+	}
+
+static const struct up_feature features[] = {
+	FEATURE(FTUP, true, "TEIDs are picked by the UPF"),
+	FEATURE(BUCP, false, "packets are buffered by the SMF"),
+	FEATURE(DDND, false, "downlink data notifications can be delayed"),
+	FEATURE(DLBD, false, "buffering can be limited in time"),
+	FEATURE(TRST, false, "traffic is steered by policies of the UPF"),
+	FEATURE(PFDM, false, "packet flow descriptions are managed"),
+	FEATURE(EMPU, false, "End Markers are sent by the UPF"),
+	FEATURE(PDIU, false, "traffic endpoints shorten PDIs"),
+	FEATURE(QUOAC, false, "a FAR says what happens when a quota is used up"),
+	FEATURE(TRACE, false, "sessions can be traced"),
+	FEATURE(FRRT, false, "framed routes"),
+	FEATURE(EPFAR, false, "an association can be released with final reports"),
+	FEATURE(UEIP, false, "UE addresses are picked by the UPF"),
+	FEATURE(SSET, false, "a set of SMFs shares an association"),
+	FEATURE(MNOP, false, "packets are counted beside bytes"),
+	FEATURE(BUNDL, false, "several messages to a datagram"),
+	FEATURE(VTIME, false, "quotas have a validity time"),
+	FEATURE(IP6PL, false, "a UE's IPv6 prefix may be other than /64"),
+};
+
+#define N_FEATURES (sizeof(features) / sizeof(features[0]))
+
+const struct up_feature *up_feature_get(unsigned i)
+{
+	return i < N_FEATURES ? &features[i] : NULL;
+}
+
+uint64_t up_features(void)
+{
+	uint64_t bits = 0;
+
+	for (unsigned i = 0; i < N_FEATURES; i++)
+		bits |= features[i].works ? features[i].bit : 0;
+	return bits;
+}
+
+// The first version of the IE had two octets, so no fewer are sent.
+void up_features_encode(struct pfcp_writer *w)
+{
+	uint64_t bits = up_features();
+	uint8_t octets[8];
+	size_t len = 0;
+
+	do {
+		octets[len] = (uint8_t)(bits >> (8 * len));
+		len++;
+	} while (len < sizeof(octets) && (len < 2 || bits >> (8 * len)));
+	pfcp_octets_encode(w, PFCP_IE_UP_FUNCTION_FEATURES, octets, len);
+}

@@ -1,0 +1,31 @@
+// Node messages: heartbeats, associations, and what Sluice does not serve (TS 29.244 6.2, 7.4).
+//
+// Control thread only. The rows of dispatch.c name these. Every handler of a request ends it; one that waits
+// for sessions to end does so later.
+
+#pragma once
+
+#include <stdint.h>
+
+#include "pfcp/n4.h"
+
+// Answers at once, with or without an association. Nothing is kept of a heartbeat, so that no flood of
+// requests stands in its way.
+void node_heartbeat(struct n4 *n4, const struct endpoint *from, const struct pfcp_msg *msg);
+
+void node_setup(struct n4 *n4, struct n4_request *rq);
+void node_update(struct n4 *n4, struct n4_request *rq);
+void node_release(struct n4 *n4, struct n4_request *rq);
+
+// 76 to a request that no row serves.
+void node_not_supported(struct n4 *n4, struct n4_request *rq);
+
+// Refuses a node request: Node ID, Cause, Offending IE, and what else its answer must have.
+void node_refuse(struct n4_request *rq, const struct pfcp_fault *fault);
+
+// The refusal of a setup whose Node ID belongs to a living peer.
+void node_claim_refuse(struct n4_request *rq);
+
+// The Recovery Time Stamp of a message. -EINVAL: 66, 68.
+int node_recovery_decode(const struct pfcp_msg *msg, uint32_t *ret_recovery,
+			 struct pfcp_fault *fault);
