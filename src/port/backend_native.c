@@ -1,0 +1,132 @@
+// Backend native: a NIC's own driver by PCI address (i40e first), RSS on what the NIC offers.
+//
+// The device must be bound to a driver that hands it to user space, but for NICs whose drivers
+// share it with the kernel (mlx4, mlx5, mana). EAL was given the address at start. Control thread.
+
+#include "port/backend_native.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_bus.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+
+#include "port/backend.h"
+
+static const char *const user_drivers[] = {
+	"vfio-pci", "uio_pci_generic", "igb_uio", "mlx5_core", "mlx4_core", "mana", NULL,
+};
+
+static void first_entry(const char *path, char *buf, size_t size)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(path);
+
+	buf[0] = '\0';
+	while (dir && !buf[0] && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			snprintf(buf, size, "%.31s", entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+int native_pci_check(const char *sysfs, const char *pci, struct port_error *err)
+{
+	char path[512], link[512], netdev[32];
+	unsigned domain, bus, device, function;
+	int end = 0;
+
+	if (sscanf(pci, "%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4 ||
+	    pci[end])
+		return port_fail(err, -EINVAL,
+				 "'%s' is not a PCI address like 0000:01:00.0: 'lspci -D' lists "
+				 "them",
+				 pci);
+	snprintf(path, sizeof(path), "%s/%s", sysfs, pci);
+	if (access(path, F_OK))
+		return port_fail(err, -ENODEV, "%s: no such PCI device: 'lspci -D' lists them",
+				 pci);
+	snprintf(path, sizeof(path), "%s/%s/driver", sysfs, pci);
+	ssize_t n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0)
+		return port_fail(
+			err, -ENODEV,
+			"%s: no driver is bound to this device: "
+			"'modprobe vfio-pci; driverctl set-override %s vfio-pci', or dpdk-devbind.py -b "
+			"vfio-pci %s",
+			pci, pci, pci);
+	link[n] = '\0';
+	const char *driver = strrchr(link, '/') ? strrchr(link, '/') + 1 : link;
+	for (const char *const *d = user_drivers; *d; d++)
+		if (!strcmp(driver, *d))
+			return 0;
+	snprintf(path, sizeof(path), "%s/%s/net", sysfs, pci);
+	first_entry(path, netdev, sizeof(netdev));
+	return port_fail(
+		err, -EBUSY,
+		"%s: the kernel's driver %s has this device%s%s: bind it with "
+		"'dpdk-devbind.py -b vfio-pci %s' (the host loses it), or set mode: af_xdp%s%s",
+		pci, driver, netdev[0] ? " as " : "", netdev, pci, netdev[0] ? " and device: " : "",
+		netdev);
+}
+
+static int native_check(struct port *port, struct port_error *err)
+{
+	return native_pci_check(NATIVE_PCI_SYSFS, port->conf.device, err);
+}
+
+static int native_open(struct port *port, struct rte_mempool *mp[], struct port_error *err)
+{
+	const char *pci = port->conf.device;
+	uint16_t ethdev;
+	int ret;
+
+	// EAL probed at start what it was told then; for all others it is time now.
+	if (rte_eth_dev_get_port_by_name(pci, &ethdev)) {
+		ret = rte_dev_probe(pci);
+		if (ret && ret != -EEXIST)
+			return port_fail(
+				err, ret,
+				"%s: no DPDK driver takes this device: %s; see that the IOMMU is "
+				"on (intel_iommu=on or amd_iommu=on) and that /dev/vfio is this user's",
+				pci, rte_strerror(-ret));
+		ret = rte_eth_dev_get_port_by_name(pci, &ethdev);
+		if (ret)
+			return port_fail(err, ret, "%s: DPDK has no network driver for this device",
+					 pci);
+	}
+	ret = queue_setup(port, ethdev, port->n_workers, mp, err);
+	if (ret) {
+		backend_ethdev_close(ethdev);
+		return ret;
+	}
+	rte_eth_allmulticast_enable(ethdev); // neighbour solicitation; where it cannot, it is on
+	port->ethdevs[port->n_ethdevs++] = ethdev;
+	for (unsigned i = 0; i < port->n_workers; i++)
+		port->queues[i] = (struct port_queue){ethdev, (uint16_t)i};
+	return 0;
+}
+
+static void native_close(struct port *port)
+{
+	for (unsigned i = 0; i < port->n_ethdevs; i++)
+		backend_ethdev_close(port->ethdevs[i]);
+	port->n_ethdevs = 0;
+}
+
+static void native_describe(const struct port *port, char *buf, size_t size)
+{
+	snprintf(buf, size, "own driver");
+}
+
+const struct backend backend_native = {
+	.name = "native",
+	.check = native_check,
+	.open = native_open,
+	.close = native_close,
+	.describe = native_describe,
+};
