@@ -22,7 +22,7 @@ static const struct up_feature features[] = {
 	FEATURE(DLBD, false, "buffering can be limited in time"),
 	FEATURE(TRST, false, "traffic is steered by policies of the UPF"),
 	FEATURE(PFDM, false, "packet flow descriptions are managed"),
-	FEATURE(EMPU, false, "End Markers are sent by the UPF"),
+	FEATURE(EMPU, true, "End Markers are sent by the UPF"),
 	FEATURE(PDIU, false, "traffic endpoints shorten PDIs"),
 	FEATURE(QUOAC, false, "a FAR says what happens when a quota is used up"),
 	FEATURE(TRACE, false, "sessions can be traced"),

@@ -338,7 +338,7 @@ static int check_urr(const struct check *c, const struct urr_rule *urr)
 					 "URR is linked to one that does not exist");
 	}
 	if (urr->has_quota_far && rules_far_lookup(c->rules, urr->quota_far) == NULL)
-		return urr_fault(c, urr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FAR_ID_FOR_QUOTA_ACTION,
+		return urr_fault(c, urr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FAR_ID,
 				 "URR names a FAR for quota action that does not exist");
 	return check_triggers(c, urr);
 }

@@ -65,7 +65,6 @@ enum rule_ie {
 	RULE_IE_OUTER_HEADER_REMOVAL = 95,
 	RULE_IE_FAR_ID = 108,
 	RULE_IE_QER_ID = 109,
-	RULE_IE_FAR_ID_FOR_QUOTA_ACTION = 202,
 };
 
 struct pfcp_fault {

@@ -1,0 +1,115 @@
+// Answers to session requests, see answer.h.
+// Control thread. Refusals are logged here and nowhere else, with the words of the fault.
+
+#include "pfcp/answer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "pfcp/writer.h"
+
+// The address of our F-SEID: where we listen, or else the address that is our Node ID.
+static void f_seid_encode(struct pfcp_writer *w, const struct n4 *n4, uint64_t seid)
+{
+	const struct addr *addrs[] = {&n4->conf.listen[0].addr, &n4->conf.listen[1].addr,
+				      &n4->conf.node_id.addr};
+	struct pfcp_f_seid f_seid = {.seid = seid};
+
+	for (unsigned i = 0; i < sizeof(addrs) / sizeof(addrs[0]); i++) {
+		if (addrs[i]->family == ADDR_NONE || addr_is_unspecified(addrs[i]))
+			continue;
+		if (addrs[i]->family == ADDR_V4 && !(f_seid.flags & PFCP_F_SEID_V4)) {
+			f_seid.flags |= PFCP_F_SEID_V4;
+			f_seid.v4.s_addr = addrs[i]->v4;
+		}
+		if (addrs[i]->family == ADDR_V6 && !(f_seid.flags & PFCP_F_SEID_V6)) {
+			f_seid.flags |= PFCP_F_SEID_V6;
+			memcpy(&f_seid.v6, addrs[i]->v6, sizeof(f_seid.v6));
+		}
+	}
+	if (!f_seid.flags)
+		f_seid.flags =
+			PFCP_F_SEID_V4; // the wildcard: the peer knows where it sent its request to
+	pfcp_f_seid_encode(w, &f_seid);
+}
+
+// The F-TEIDs that we picked for the PDRs in the request's IEs of type `rule`.
+static void picked_encode(struct pfcp_writer *w, const struct n4_request *rq,
+			  const struct n4_session *session, uint16_t rule, uint16_t answer)
+{
+	struct pfcp_cursor ies = rq->msg.ies;
+	struct pfcp_fault unused;
+	struct pfcp_ie group, ie;
+
+	while (pfcp_ie_next(&ies, &group) > 0) {
+		const struct pdr_rule *pdr;
+		struct pfcp_f_teid f_teid = {.flags = PFCP_F_TEID_V4};
+		uint64_t id;
+
+		if (group.type != rule ||
+		    pfcp_ie_find(pfcp_ie_members(&group), PFCP_IE_PDR_ID, &ie) < 0 ||
+		    pfcp_uint_decode(&ie, &id, &unused) < 0)
+			continue;
+		pdr = rules_pdr_lookup(session->rules, (uint16_t)id);
+		if (!pdr || !pdr->pdi.has_fteid || !pdr->pdi.fteid.choose)
+			continue;
+		if (rule == PFCP_IE_UPDATE_PDR &&
+		    (pfcp_ie_find(pfcp_ie_members(&group), PFCP_IE_PDI, &ie) < 0 ||
+		     pfcp_ie_find(pfcp_ie_members(&ie), PFCP_IE_F_TEID, &ie) < 0))
+			continue;
+		f_teid.teid = pdr->pdi.fteid.teid;
+		f_teid.v4 = pdr->pdi.fteid.v4;
+		pfcp_created_pdr_encode(w, answer, pdr->id, &f_teid, NULL);
+	}
+}
+
+void answer_refuse(struct n4_request *rq, uint64_t seid, const struct pfcp_fault *fault)
+{
+	char from[ENDPOINT_STRLEN];
+	struct pfcp_writer w;
+
+	log_info_limited("N4: %s of %s for SEID 0x%" PRIx64 " refused, cause %u: %s",
+			 rq->msg.info->title, endpoint_str(from, &rq->from), rq->msg.seid,
+			 fault->cause, fault->text);
+	n4_answer_begin(rq, &w, seid);
+	if (rq->type == PFCP_SESSION_ESTABLISHMENT_REQUEST)
+		node_id_encode(&w, &rq->n4->conf.node_id);
+	pfcp_fault_encode(&w, fault);
+	n4_answer(rq, &w);
+}
+
+void answer_established(struct n4_request *rq, const struct n4_session *session)
+{
+	struct pfcp_fault accepted = {.cause = PFCP_CAUSE_ACCEPTED};
+	struct pfcp_writer w;
+
+	n4_answer_begin(rq, &w, session->cp_seid);
+	node_id_encode(&w, &rq->n4->conf.node_id);
+	pfcp_fault_encode(&w, &accepted);
+	f_seid_encode(&w, rq->n4, session->seid);
+	picked_encode(&w, rq, session, PFCP_IE_CREATE_PDR, PFCP_IE_CREATED_PDR);
+	n4_answer(rq, &w);
+}
+
+void answer_modified(struct n4_request *rq, const struct n4_session *session)
+{
+	struct pfcp_fault accepted = {.cause = PFCP_CAUSE_ACCEPTED};
+	struct pfcp_writer w;
+
+	n4_answer_begin(rq, &w, session->cp_seid);
+	pfcp_fault_encode(&w, &accepted);
+	picked_encode(&w, rq, session, PFCP_IE_CREATE_PDR, PFCP_IE_CREATED_PDR);
+	picked_encode(&w, rq, session, PFCP_IE_UPDATE_PDR, PFCP_IE_UPDATED_PDR);
+	n4_answer(rq, &w);
+}
+
+void answer_deleted(struct n4_request *rq, uint64_t seid)
+{
+	struct pfcp_fault accepted = {.cause = PFCP_CAUSE_ACCEPTED};
+	struct pfcp_writer w;
+
+	n4_answer_begin(rq, &w, seid);
+	pfcp_fault_encode(&w, &accepted);
+	n4_answer(rq, &w);
+}

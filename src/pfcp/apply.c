@@ -1,0 +1,496 @@
+// How a session changes, see apply.h.
+// Control thread. In the order of the file: what a change takes (UE addresses, peers, then all of it), and
+// below, under "changing", how it goes on to the owner and comes back.
+
+#include "pfcp/apply.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "neigh/neigh.h"
+#include "rules/arena.h"
+#include "rules/check.h"
+#include "rules/compile.h"
+#include "session/locator_lookup.h"
+#include "worker/mailbox.h"
+
+static_assert(RULESET_MAX_PLACES == SESSION_PLACES,
+	      "each compiled place has its place in the session");
+
+struct n4_change *n4_change_new(struct n4 *n4, struct n4_session *session, struct n4_request *rq,
+				struct rules *rules)
+{
+	struct n4_change *change = calloc(1, sizeof(*change));
+
+	if (!change) {
+		rules_free(rules);
+		return NULL;
+	}
+	change->n4 = n4;
+	change->session = session;
+	change->rq = rq;
+	change->rules = rules;
+	change->cp_seid = session->cp_seid;
+	change->cp_addr = session->cp_addr;
+	return change;
+}
+
+void n4_change_free(struct n4_change *change)
+{
+	if (!change)
+		return;
+	rules_free(change->rules);
+	free(change);
+}
+
+// --- UE addresses ----------------------------------------------------------------------------------------
+
+static bool ue_key_eq(const struct ue_key *a, const struct ue_key *b)
+{
+	return a->iface == b->iface && addr_eq(&a->addr, &b->addr);
+}
+
+static bool holds_ue_key(const struct n4_holding *holding, const struct ue_key *key)
+{
+	for (unsigned i = 0; i < holding->n_ue_keys; i++)
+		if (ue_key_eq(&holding->ue_keys[i], key))
+			return true;
+	return false;
+}
+
+// Tells the steering of the ports about an address that no configured pool announces.
+static void announce(struct n4 *n4, const struct ue_key *key, bool add)
+{
+	const struct locator_iface *li = &n4->env.locator->iface[key->iface];
+	uint64_t dense = locator_dense_key(&key->addr);
+	bool v4 = key->addr.family == ADDR_V4;
+	struct prefix prefix = {.addr = key->addr, .len = v4 ? 32 : 64};
+
+	if (!n4->env.ue_prefix ||
+	    (v4 ? locator_dense(li->v4, li->n_v4, dense) : locator_dense(li->v6, li->n_v6, dense)))
+		return;
+	n4->env.ue_prefix(n4->env.ue_prefix_ctx, key->iface, &prefix, add);
+}
+
+static void ue_key_del(struct n4 *n4, const struct ue_key *key)
+{
+	locator_ue_del(n4->env.locator, key->iface, &key->addr);
+	announce(n4, key, false);
+}
+
+// Deletes the keys of `holding` that `but` does not have; `but` may be NULL.
+static void ue_keys_del(struct n4 *n4, const struct n4_holding *holding,
+			const struct n4_holding *but)
+{
+	for (unsigned i = 0; i < holding->n_ue_keys; i++)
+		if (!but || !holds_ue_key(but, &holding->ue_keys[i]))
+			ue_key_del(n4, &holding->ue_keys[i]);
+}
+
+// The PDR that brings this address in, for the answer.
+static uint16_t ue_key_pdr(const struct rules *rules, const struct ue_key *key)
+{
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		const struct ue_ip *ue = &rules->pdrs[i].pdi.ue_ip;
+
+		if (!rules->pdrs[i].pdi.has_ue_ip)
+			continue;
+		if (key->addr.family == ADDR_V4 && ue->has_v4 && ue->v4.s_addr == key->addr.v4)
+			return rules->pdrs[i].id;
+		if (key->addr.family == ADDR_V6 && ue->has_v6 &&
+		    memcmp(&ue->v6, key->addr.v6, 8) == 0)
+			return rules->pdrs[i].id;
+	}
+	return rules->pdrs[0].id;
+}
+
+// Makes the session the one that the new addresses lead to. Done before the owner knows of it, so that of
+// two sessions which ask for one address the second is refused; until then such packets are stale.
+static int ue_keys_add(struct n4_change *change, struct pfcp_fault *fault)
+{
+	struct n4 *n4 = change->n4;
+	const struct n4_holding *old = &change->session->holding;
+	const struct slot *slot = &change->session->slot;
+	struct session_ref ref = session_ref_make(slot->owner, slot->index, slot->version);
+
+	for (unsigned i = 0; i < change->holding.n_ue_keys; i++) {
+		const struct ue_key *key = &change->holding.ue_keys[i];
+		int rc;
+
+		if (holds_ue_key(old, key))
+			continue;
+		rc = locator_ue_add(n4->env.locator, key->iface, &key->addr, ref);
+		if (rc == 0) {
+			announce(n4, key, true);
+			continue;
+		}
+		while (i-- > 0)
+			if (!holds_ue_key(old, &change->holding.ue_keys[i]))
+				ue_key_del(n4, &change->holding.ue_keys[i]);
+		return fault_rule(fault,
+				  rc == -EEXIST ? PFCP_CAUSE_RULE_FAILURE : PFCP_CAUSE_NO_RESOURCES,
+				  RULE_PDR, ue_key_pdr(change->rules, key), PFCP_IE_UE_IP_ADDRESS,
+				  rc == -EEXIST ? "UE address of another session"
+						: "no room for a further UE address");
+	}
+	return 0;
+}
+
+// --- peers -----------------------------------------------------------------------------------------------
+
+// The FAR that sends to this tunnel, for the answer.
+static const struct far_rule *tunnel_far(const struct rules *rules, const struct tunnel_out *to)
+{
+	for (unsigned i = 0; i < rules->n_fars; i++) {
+		const struct far_rule *far = &rules->fars[i];
+
+		if (far->ohc && far->teid == to->teid && far->v4.s_addr == to->v4.s_addr)
+			return far;
+	}
+	return &rules->fars[0];
+}
+
+static int peer_take(struct n4 *n4, const struct rules *rules, const struct tunnel_out *to,
+		     uint16_t *ret_peer, struct pfcp_fault *fault)
+{
+	const struct far_rule *far = tunnel_far(rules, to);
+	int rc = neigh_tunnel_take(n4->env.neigh, to->v4.s_addr, ret_peer);
+
+	if (rc == 0)
+		return 0;
+	*ret_peer = PEER_NONE;
+	if (rc != -ENETUNREACH)
+		return fault_rule(fault, PFCP_CAUSE_NO_RESOURCES, RULE_FAR, far->id,
+				  PFCP_IE_OUTER_HEADER_CREATION,
+				  "no room for a further GTP-U peer");
+	// SMFs send such a FAR in every session, for router solicitations, also where their N4 network
+	// cannot be reached from N3. Its packets are dropped by name; the session is of use without it.
+	if (to->iface_value == IF_CP_FUNCTION) {
+		log_debug("N4: no route for tunnels to the SMF: router solicitations are dropped");
+		return 0;
+	}
+	return fault_rule(fault, PFCP_CAUSE_RULE_FAILURE, RULE_FAR, far->id,
+			  PFCP_IE_OUTER_HEADER_CREATION, "no route to the GTP-U peer");
+}
+
+static void peer_give(struct n4 *n4, uint16_t *peer)
+{
+	if (*peer != PEER_NONE)
+		neigh_tunnel_give(n4->env.neigh, *peer);
+	*peer = PEER_NONE;
+}
+
+static void peers_give(struct n4 *n4, struct n4_holding *holding)
+{
+	peer_give(n4, &holding->line_peer);
+	for (unsigned i = 0; i < SESSION_PLACES; i++)
+		peer_give(n4, &holding->place_peers[i]);
+}
+
+static int peers_take(struct n4_change *change, const struct compiled *compiled,
+		      struct pfcp_fault *fault)
+{
+	struct n4_holding *holding = &change->holding;
+
+	if (compiled->has_line &&
+	    peer_take(change->n4, change->rules, &compiled->line, &holding->line_peer, fault) < 0)
+		return -EINVAL;
+	for (unsigned i = 0; i < compiled->n_places; i++)
+		if (peer_take(change->n4, change->rules, &compiled->places[i],
+			      &holding->place_peers[i], fault) < 0) {
+			peers_give(change->n4, holding);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+// --- mail ------------------------------------------------------------------------------------------------
+
+static struct session_place place_of(const struct tunnel_out *to, uint16_t peer)
+{
+	return (struct session_place){.teid = rte_cpu_to_be_32(to->teid), .peer = peer};
+}
+
+static struct session_image image_of(const struct n4_change *change,
+				     const struct compiled *compiled)
+{
+	const struct n4_session *session = change->session;
+	struct session_image image = {
+		.slot = session->slot.index,
+		.version = session->slot.version,
+		.seid = session->seid,
+		.teid = fteid_of_line(change->rules),
+		.rules = change->holding.rules,
+		.ue_v4 = compiled->ue_v4.s_addr,
+	};
+
+	memcpy(&image.ue_v6, &compiled->ue_v6, sizeof(image.ue_v6));
+	if (compiled->has_line)
+		image.line_out = place_of(&compiled->line, change->holding.line_peer);
+	for (unsigned i = 0; i < compiled->n_places; i++)
+		image.places[i] = place_of(&compiled->places[i], change->holding.place_peers[i]);
+	return image;
+}
+
+static void change_back(struct mail *mail, void *ctx);
+
+// Adds the records of the tunnels with these numbers to the mail; closed ones are to be freed.
+static void add_tunnels(struct mail *mail, const struct slot *slot, const struct rules *rules,
+			uint32_t numbers, bool open)
+{
+	for (unsigned i = 0; i < rules->n_tunnels; i++) {
+		const struct tunnel_rule *tunnel = &rules->tunnels[i];
+		uint32_t n = mail->session.n_tunnels;
+
+		if (!(numbers & 1u << tunnel->number) || !fteid_has_record(tunnel))
+			continue;
+		mail->session.tunnels[n].record = tunnel->record;
+		if (open)
+			mail->session.tunnels[n].tunnel = fteid_record(slot, tunnel);
+		mail->session.n_tunnels++;
+	}
+}
+
+// Last of what is added, since it cannot fail: a peer that is held has its index already.
+static void add_end_markers(struct n4_change *change, struct mail *mail)
+{
+	for (unsigned i = 0; i < change->n_end_markers; i++) {
+		struct n4_end_marker *marker = &change->end_markers[i];
+
+		if (neigh_tunnel_take(change->n4->env.neigh, marker->v4.s_addr, &marker->peer) <
+		    0) {
+			marker->peer = PEER_NONE;
+			continue;
+		}
+		mail->session.end_markers[mail->session.n_end_markers++] = (struct session_place){
+			.teid = rte_cpu_to_be_32(marker->teid), .peer = marker->peer};
+	}
+}
+
+static void post(struct n4_change *change, struct mail *mail)
+{
+	change->mails++;
+	mail_post(change->n4->env.workers[change->session->slot.owner], mail);
+}
+
+static_assert(MAIL_TUNNELS >= RULES_MAX_TUNNELS, "a mail has room for all tunnels of a session");
+
+// --- changing --------------------------------------------------------------------------------------------
+
+// Compiles the rules and takes what they need, but for tunnels and UE addresses.
+static int take_compiled(struct n4_change *change, struct compiled *compiled,
+			 struct pfcp_fault *fault)
+{
+	struct n4 *n4 = change->n4;
+	struct n4_holding *holding = &change->holding;
+	size_t keys = compiled->n_ue_keys * sizeof(struct ue_key);
+
+	holding->ue_keys = malloc(keys ? keys : 1);
+	if (!holding->ue_keys)
+		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+	memcpy(holding->ue_keys, compiled->ue_keys, keys);
+	holding->n_ue_keys = compiled->n_ue_keys;
+	if (rule_arena_intern(n4->env.arena, compiled->rs, &holding->rules) < 0) {
+		free(holding->ue_keys);
+		*holding = (struct n4_holding){0};
+		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "no room for further rules");
+	}
+	if (peers_take(change, compiled, fault) < 0) {
+		rule_arena_release(n4->env.arena, holding->rules);
+		free(holding->ue_keys);
+		*holding = (struct n4_holding){0};
+		return -EINVAL;
+	}
+	return 0;
+}
+
+// Gives back what a change or a session holds, but for tunnels and UE addresses.
+static void holding_give(struct n4 *n4, struct n4_holding *holding)
+{
+	peers_give(n4, holding);
+	if (holding->rules)
+		rule_arena_release(n4->env.arena, holding->rules);
+	free(holding->ue_keys);
+	*holding = (struct n4_holding){0};
+}
+
+// The last steps that may fail, then the owner is told. Records that close go in a mail of their own, since
+// those that open may fill one.
+static int post_compiled(struct n4_change *change, struct compiled *compiled,
+			 struct pfcp_fault *fault)
+{
+	const struct n4_session *session = change->session;
+	struct mail *close = NULL;
+	struct mail *set = mail_new(MAIL_SESSION_SET, change_back, change);
+
+	if (change->tunnels.dropped)
+		close = mail_new(MAIL_SESSION_SET, change_back, change);
+	if (!set || (change->tunnels.dropped && !close)) {
+		free(set);
+		free(close);
+		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+	}
+	if (ue_keys_add(change, fault) < 0) {
+		free(set);
+		free(close);
+		return -EINVAL;
+	}
+	set->session.image = image_of(change, compiled);
+	add_tunnels(set, &session->slot, change->rules, change->tunnels.taken, true);
+	add_end_markers(change, set);
+	post(change, set);
+	if (close) {
+		close->session.image = set->session.image;
+		add_tunnels(close, &session->slot, session->rules, change->tunnels.dropped, false);
+		post(change, close);
+	}
+	return 0;
+}
+
+static int change_compile(struct n4_change *change, struct pfcp_fault *fault)
+{
+	struct compiled compiled;
+	int rc;
+
+	if (rules_compile(change->rules, &change->n4->sessions->compile, &compiled, fault) < 0)
+		return -EINVAL;
+	rc = take_compiled(change, &compiled, fault);
+	if (rc == 0) {
+		rc = post_compiled(change, &compiled, fault);
+		if (rc < 0)
+			holding_give(change->n4, &change->holding);
+	}
+	compiled_fini(&compiled);
+	return rc;
+}
+
+void n4_change_mark_end(struct n4_change *change, uint32_t far)
+{
+	const struct far_rule *old = rules_far_lookup(change->session->rules, far);
+	const struct far_rule *new = rules_far_lookup(change->rules, far);
+
+	if (!old || !new || !old->ohc ||
+	    (old->teid == new->teid && old->v4.s_addr == new->v4.s_addr))
+		return;
+	for (unsigned i = 0; i < change->n_end_markers; i++)
+		if (change->end_markers[i].teid == old->teid &&
+		    change->end_markers[i].v4.s_addr == old->v4.s_addr)
+			return; // FARs of one tunnel end it once
+	if (change->n_end_markers < MAIL_END_MARKERS)
+		change->end_markers[change->n_end_markers++] =
+			(struct n4_end_marker){.teid = old->teid, .v4 = old->v4};
+}
+
+int n4_change_begin(struct n4_change *change, struct pfcp_fault *fault)
+{
+	struct n4 *n4 = change->n4;
+	struct n4_session *session = change->session;
+	bool is_new = session->rules == NULL;
+	struct rules_limits limits = {
+		.pdrs = (uint16_t)(n4->conf.max_pdrs < RULES_MAX_PDRS ? n4->conf.max_pdrs
+								      : RULES_MAX_PDRS),
+		.filters = RULES_MAX_FILTERS,
+	};
+
+	if (rules_check(change->rules, &limits, fault) < 0)
+		return -EINVAL;
+	if (is_new && slots_take(n4->env.slots, &session->slot) < 0)
+		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "no session slot is free");
+	if (fteid_assign(n4, &session->slot, change->rules, &change->tunnels, fault) == 0) {
+		if (change_compile(change, fault) == 0) {
+			session->change = change;
+			return 0;
+		}
+		fteid_give(n4, &session->slot, change->rules, change->tunnels.taken);
+	}
+	if (is_new)
+		slots_give(n4->env.slots, &session->slot);
+	return -EINVAL;
+}
+
+int n4_change_end(struct n4_change *change)
+{
+	struct n4_session *session = change->session;
+	struct mail *mail = mail_new(MAIL_SESSION_CLEAR, change_back, change);
+
+	if (!mail)
+		return -ENOMEM;
+	ue_keys_del(change->n4, &session->holding, NULL);
+	session->holding.n_ue_keys = 0;
+	mail->session.image.slot = session->slot.index;
+	mail->session.image.version = session->slot.version;
+	add_tunnels(mail, &session->slot, session->rules, fteid_numbers(session->rules), false);
+	session->change = change;
+	post(change, mail);
+	return 0;
+}
+
+// Gives back all that the session holds; its owner has let it go.
+static void give_all(struct n4 *n4, struct n4_session *session)
+{
+	ue_keys_del(n4, &session->holding, NULL);
+	holding_give(n4, &session->holding);
+	fteid_give(n4, &session->slot, session->rules, fteid_numbers(session->rules));
+	slots_give(n4->env.slots, &session->slot);
+	rules_free(session->rules);
+	session->rules = NULL;
+}
+
+// The owner has switched: what only the old rules needed is given back.
+static void change_commit(struct n4_change *change)
+{
+	struct n4 *n4 = change->n4;
+	struct n4_session *session = change->session;
+
+	for (unsigned i = 0; i < change->n_end_markers; i++)
+		peer_give(n4, &change->end_markers[i].peer);
+	if (!change->rules) {
+		give_all(n4, session);
+		return;
+	}
+	ue_keys_del(n4, &session->holding, &change->holding);
+	holding_give(n4, &session->holding);
+	if (session->rules)
+		fteid_give(n4, &session->slot, session->rules, change->tunnels.dropped);
+	rules_free(session->rules);
+	session->rules = change->rules;
+	session->holding = change->holding;
+	session->cp_seid = change->cp_seid;
+	session->cp_addr = change->cp_addr;
+	change->rules = NULL;
+}
+
+static void change_back(struct mail *mail, void *ctx)
+{
+	struct n4_change *change = ctx;
+
+	if (mail->result < 0)
+		log_error("N4: worker refused a session command: %s", strerror(-mail->result));
+	free(mail);
+	if (--change->mails > 0)
+		return;
+	if (change->session) {
+		change_commit(change);
+		change->session->change = NULL;
+		change->done(change);
+	}
+	n4_change_free(change);
+}
+
+void n4_session_abandon(struct n4 *n4, struct n4_session *session)
+{
+	struct n4_change *change = session->change;
+
+	if (change) {
+		if (change->rq)
+			n4_discard(change->rq, N4_COUNT_discard_handler);
+		change_commit(change);
+		change->session = NULL; // its mail frees it
+		session->change = NULL;
+	}
+	if (session->rules)
+		give_all(n4, session);
+}

@@ -1,0 +1,188 @@
+// Create and Update FAR, BAR (TS 29.244 7.5.2.3, 7.5.2.6, 7.5.4.3, 7.5.4.11), see decode.h.
+// Control thread.
+
+#include <errno.h>
+#include <string.h>
+
+#include "pfcp/decode.h"
+
+#define DSCP_NONE 0xff
+
+// --- FAR -------------------------------------------------------------------------------------------------
+
+// The second octet only asks for reports on what is buffered or dropped, which are not offered.
+static int take_action(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct far_rule *far = rule;
+	uint32_t value;
+
+	if (decode_u32(d, ie, &value) < 0)
+		return -EINVAL;
+	if (value & (PFCP_APPLY_ACTION_EDRT | PFCP_APPLY_ACTION_FSSM | PFCP_APPLY_ACTION_MBSU))
+		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie->type,
+				    "Apply Action that is not supported");
+	far->action = (uint8_t)value;
+	return 0;
+}
+
+static int take_bar_id(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct far_rule *far = rule;
+
+	far->has_bar = ie->len > 0;
+	return ie->len > 0 ? decode_u8(d, ie, &far->bar) : 0;
+}
+
+static int take_destination(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct far_rule *far = rule;
+	uint8_t value;
+
+	if (decode_u8(d, ie, &value) < 0)
+		return -EINVAL;
+	far->destination = value & 0x0f;
+	return 0;
+}
+
+static int take_ni(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct far_rule *far = rule;
+
+	return decode_network_instance(d, ie, &far->ni);
+}
+
+static void outer_header_clear(struct far_rule *far)
+{
+	far->ohc = 0;
+	far->teid = 0;
+	far->port = 0;
+	far->v4 = (struct in_addr){0};
+	far->v6 = (struct in6_addr){0};
+}
+
+static int take_outer_header_creation(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	const unsigned served = OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6 | OHC_UDP_V4 | OHC_UDP_V6;
+	struct far_rule *far = rule;
+	struct pfcp_outer_header_creation value;
+
+	if (ie->len == 0) {
+		outer_header_clear(far);
+		return 0;
+	}
+	if (pfcp_outer_header_creation_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	if (value.description & ~served)
+		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie->type,
+				    "Outer Header Creation that is not supported");
+	outer_header_clear(far);
+	far->ohc = (uint8_t)value.description;
+	far->teid = value.teid;
+	far->port = value.port;
+	far->v4 = value.v4;
+	far->v6 = value.v6;
+	return 0;
+}
+
+// ToS or traffic class and its mask; the DSCP is its six high bits (8.2.12).
+static int take_marking(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct far_rule *far = rule;
+	uint16_t value;
+
+	far->dscp = DSCP_NONE;
+	if (ie->len == 0)
+		return 0;
+	if (decode_u16(d, ie, &value) < 0)
+		return -EINVAL;
+	far->dscp = (uint8_t)(value >> 10);
+	return 0;
+}
+
+// SNDEM of an Update stands among these too; it changes no rule (handle_session_mod.c).
+static const struct decode_row parameter_rows[] = {
+	{PFCP_IE_DESTINATION_INTERFACE, true, take_destination},
+	{PFCP_IE_NETWORK_INSTANCE, false, take_ni},
+	{PFCP_IE_OUTER_HEADER_CREATION, false, take_outer_header_creation},
+	{PFCP_IE_TRANSPORT_LEVEL_MARKING, false, take_marking},
+	{PFCP_IE_REDIRECT_INFORMATION, false, NULL},
+	{PFCP_IE_FORWARDING_POLICY, false, NULL},
+	{PFCP_IE_HEADER_ENRICHMENT, false, NULL},
+	{PFCP_IE_TRAFFIC_ENDPOINT_ID, false, NULL},
+	{PFCP_IE_PROXYING, false, NULL},
+	{PFCP_IE_IP_ADDRESS_AND_PORT_NUMBER_REPLACEMENT, false, NULL},
+};
+
+// An update that gives a FAR its first parameters must say where to, as a creation must.
+static int take_parameters(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct far_rule *far = rule;
+	struct pfcp_ie destination;
+
+	if (ie->len == 0) {
+		far->has_parameters = false;
+		far->destination = 0;
+		far->ni = RULES_NI_NONE;
+		far->dscp = DSCP_NONE;
+		outer_header_clear(far);
+		return 0;
+	}
+	if (!far->has_parameters &&
+	    pfcp_ie_find(pfcp_ie_members(ie), PFCP_IE_DESTINATION_INTERFACE, &destination) < 0)
+		return decode_fault(d, PFCP_CAUSE_CONDITIONAL_MISSING,
+				    PFCP_IE_DESTINATION_INTERFACE,
+				    "forwarding parameters without a destination interface");
+	far->has_parameters = true;
+	return decode_group(d, far, ie, parameter_rows, DECODE_ROWS(parameter_rows));
+}
+
+static const struct decode_row far_rows[] = {
+	{PFCP_IE_APPLY_ACTION, true, take_action},
+	{PFCP_IE_FORWARDING_PARAMETERS, false, take_parameters},
+	{PFCP_IE_UPDATE_FORWARDING_PARAMETERS, false, take_parameters},
+	{PFCP_IE_BAR_ID, false, take_bar_id},
+	{PFCP_IE_DUPLICATING_PARAMETERS, false, NULL},
+	{PFCP_IE_UPDATE_DUPLICATING_PARAMETERS, false, NULL},
+	{PFCP_IE_REDUNDANT_TRANSMISSION_FORWARDING_PARAMETERS, false, NULL},
+	{PFCP_IE_MBS_MULTICAST_PARAMETERS, false, NULL},
+	{PFCP_IE_ADD_MBS_UNICAST_PARAMETERS, false, NULL},
+	{PFCP_IE_REMOVE_MBS_UNICAST_PARAMETERS, false, NULL},
+};
+
+int decode_far(struct decode *d, struct far_rule *far, const struct pfcp_ie *group)
+{
+	if (!d->update) {
+		far->ni = RULES_NI_NONE;
+		far->dscp = DSCP_NONE;
+	}
+	return decode_group(d, far, group, far_rows, DECODE_ROWS(far_rows));
+}
+
+// --- BAR -------------------------------------------------------------------------------------------------
+
+static int take_notification_delay(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct bar_rule *bar = rule;
+
+	bar->ddn_delay_50ms = 0;
+	return ie->len > 0 ? decode_u8(d, ie, &bar->ddn_delay_50ms) : 0;
+}
+
+static int take_suggested_packets(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct bar_rule *bar = rule;
+
+	bar->has_suggested = ie->len > 0;
+	bar->suggested_packets = 0;
+	return ie->len > 0 ? decode_u16(d, ie, &bar->suggested_packets) : 0;
+}
+
+static const struct decode_row bar_rows[] = {
+	{PFCP_IE_DOWNLINK_DATA_NOTIFICATION_DELAY, false, take_notification_delay},
+	{PFCP_IE_SUGGESTED_BUFFERING_PACKETS_COUNT, false, take_suggested_packets},
+};
+
+int decode_bar(struct decode *d, struct bar_rule *bar, const struct pfcp_ie *group)
+{
+	return decode_group(d, bar, group, bar_rows, DECODE_ROWS(bar_rows));
+}

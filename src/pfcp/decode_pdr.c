@@ -1,0 +1,353 @@
+// Create and Update PDR (TS 29.244 7.5.2.2, 7.5.4.2), see decode.h.
+//
+// A PDI in an update says what changes in it: real SMFs send only the source interface and the new list of
+// SDF filters, and expect F-TEID, Network Instance, UE IP Address and QFIs to stay.
+
+#include <errno.h>
+#include <string.h>
+
+#include "pfcp/decode.h"
+#include "rules/sdf.h"
+
+#define IF_TYPE_N9 15 // 3GPP Interface Type (TS 29.244 8.2.118)
+#define IF_TYPE_N9_ROAMING 21
+#define IF_TYPE_N9_FORWARDING 23
+
+// --- PDI -------------------------------------------------------------------------------------------------
+
+static int take_source(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct pdr_rule *pdr = rule;
+	uint8_t value;
+
+	if (decode_u8(d, ie, &value) < 0)
+		return -EINVAL;
+	// Here 4 is "5G VN Internal", which Destination Interface has at 5: the model has one numbering.
+	value &= 0x0f;
+	if (value > IF_CP_FUNCTION)
+		return decode_fault(d, PFCP_CAUSE_MANDATORY_INCORRECT, ie->type,
+				    "source interface that is not served");
+	pdr->pdi.source = value;
+	return 0;
+}
+
+static int take_if_type(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	uint8_t value;
+
+	if (ie->len == 0)
+		return 0;
+	if (decode_u8(d, ie, &value) < 0)
+		return -EINVAL;
+	d->if_type = value & 0x3f;
+	return 0;
+}
+
+static int take_ni(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct pdr_rule *pdr = rule;
+
+	return decode_network_instance(d, ie, &pdr->pdi.ni);
+}
+
+// The interface that a TEID is picked on. Network instances do not tell N3 from N6, so the source interface
+// does, and the 3GPP interface type where there are both N3 and N9.
+static const struct n4_iface *choose_iface(const struct decode *d, const struct pdi *pdi, bool v4)
+{
+	bool n9 = pdi->source == IF_CORE || pdi->source == IF_SGI_LAN || d->if_type == IF_TYPE_N9 ||
+		  d->if_type == IF_TYPE_N9_ROAMING || d->if_type == IF_TYPE_N9_FORWARDING;
+	uint8_t roles[] = {n9 ? N4_ROLE_N9 : N4_ROLE_N3, N4_ROLE_N3 | N4_ROLE_N9};
+
+	for (unsigned r = 0; r < 2; r++)
+		for (unsigned i = 0; i < d->env->n_ifaces; i++) {
+			const struct n4_iface *iface = &d->env->ifaces[i];
+
+			if ((iface->roles & roles[r]) && (v4 ? iface->has_v4 : iface->has_v6))
+				return iface;
+		}
+	return NULL;
+}
+
+static bool is_local(const struct n4_env *env, struct in_addr v4)
+{
+	for (unsigned i = 0; i < env->n_ifaces; i++) {
+		const struct n4_iface *iface = &env->ifaces[i];
+
+		if ((iface->roles & (N4_ROLE_N3 | N4_ROLE_N9)) && iface->has_v4 &&
+		    iface->v4.s_addr == v4.s_addr)
+			return true;
+	}
+	return false;
+}
+
+static int choose_fteid(struct decode *d, struct pdr_rule *pdr, const struct pfcp_f_teid *value)
+{
+	const struct n4_iface *iface = value->flags & PFCP_F_TEID_V4
+					       ? choose_iface(d, &pdr->pdi, true)
+					       : NULL;
+	struct fteid *old = &pdr->pdi.fteid;
+	struct fteid chosen = {
+		.choose = true,
+		.has_v4 = true,
+		.has_choose_id = value->flags & PFCP_F_TEID_CHID,
+		.choose_id = value->choose_id,
+	};
+
+	// Tunnels are GTP-U over IPv4; where V4 and V6 are asked for, an F-TEID with V4 alone serves.
+	if (!iface)
+		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, PFCP_IE_F_TEID,
+				    "no interface has an address of the family that is asked for");
+	chosen.v4 = iface->v4;
+	if (pdr->tunnel && old->choose && old->has_choose_id == chosen.has_choose_id &&
+	    old->choose_id == chosen.choose_id && old->v4.s_addr == chosen.v4.s_addr)
+		return 0; // asked for again: the TEID stays
+	pdr->pdi.has_fteid = true;
+	pdr->pdi.fteid = chosen;
+	pdr->tunnel = 0;
+	return 0;
+}
+
+static int take_fteid(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct pdr_rule *pdr = rule;
+	struct fteid *old = &pdr->pdi.fteid;
+	struct pfcp_f_teid value;
+
+	if (ie->len == 0) {
+		pdr->pdi.has_fteid = false;
+		pdr->pdi.fteid = (struct fteid){0};
+		pdr->tunnel = 0;
+		return 0;
+	}
+	if (pfcp_f_teid_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	if (value.flags & PFCP_F_TEID_CH)
+		return choose_fteid(d, pdr, &value);
+	if (value.flags != PFCP_F_TEID_V4)
+		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie->type,
+				    "F-TEID with IPv6, where tunnels are of IPv4 only");
+	if (!is_local(d->env, value.v4))
+		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie->type,
+				    "F-TEID with an address that is no N3 or N9 address here");
+	if (value.teid == 0)
+		return decode_fault(d, PFCP_CAUSE_MANDATORY_INCORRECT, ie->type,
+				    "F-TEID with TEID 0");
+	if (pdr->tunnel && old->teid == value.teid && old->v4.s_addr == value.v4.s_addr)
+		return 0; // what it has, also if it was us who picked it
+	pdr->pdi.has_fteid = true;
+	*old = (struct fteid){.has_v4 = true, .teid = value.teid, .v4 = value.v4};
+	pdr->tunnel = 0;
+	return 0;
+}
+
+static uint8_t ue_prefix_bits(const struct pfcp_ue_ip_address *value)
+{
+	if (value->flags & PFCP_UE_IP_ADDRESS_IP6PL)
+		return value->prefix_len;
+	if (value->flags & PFCP_UE_IP_ADDRESS_IPV6D)
+		return (uint8_t)(64 - value->delegation_bits);
+	return 64;
+}
+
+// Two IEs may come, one for each family.
+static int take_ue_ip(struct decode *d, void *rule, const struct pfcp_ie *first)
+{
+	struct pdr_rule *pdr = rule;
+	struct pfcp_cursor ies = d->ies;
+	struct pfcp_ue_ip_address value;
+	struct ue_ip ue = {.v6_prefix = 64};
+	struct pfcp_ie ie;
+
+	while (decode_next(&ies, first->type, &ie)) {
+		if (ie.len == 0 && d->update)
+			continue;
+		if (pfcp_ue_ip_address_decode(&ie, &value, d->fault) < 0)
+			return -EINVAL;
+		if (value.flags & (PFCP_UE_IP_ADDRESS_CHV4 | PFCP_UE_IP_ADDRESS_CHV6))
+			return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie.type,
+					    "UE addresses are not allocated by this UPF");
+		if ((value.flags & PFCP_UE_IP_ADDRESS_V4 && ue.has_v4) ||
+		    (value.flags & PFCP_UE_IP_ADDRESS_V6 && ue.has_v6))
+			return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie.type,
+					    "more than one UE address of a family in a PDR");
+		ue.destination |= (value.flags & PFCP_UE_IP_ADDRESS_SD) != 0;
+		if (value.flags & PFCP_UE_IP_ADDRESS_V4) {
+			ue.has_v4 = true;
+			ue.v4 = value.v4;
+		}
+		if (value.flags & PFCP_UE_IP_ADDRESS_V6) {
+			ue.has_v6 = true;
+			ue.v6 = value.v6;
+			ue.v6_prefix = ue_prefix_bits(&value);
+		}
+	}
+	pdr->pdi.has_ue_ip = ue.has_v4 || ue.has_v6;
+	pdr->pdi.ue_ip = ue;
+	return 0;
+}
+
+static int read_filter(struct decode *d, const struct pfcp_ie *ie, struct sdf *ret)
+{
+	struct pfcp_sdf_filter value;
+	const char *why;
+
+	if (pfcp_sdf_filter_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	*ret = (struct sdf){
+		.has_flow = value.flags & PFCP_SDF_FILTER_FD,
+		.has_tos = value.flags & PFCP_SDF_FILTER_TTC,
+		.has_spi = value.flags & PFCP_SDF_FILTER_SPI,
+		.has_flow_label = value.flags & PFCP_SDF_FILTER_FL,
+		.has_bid = value.flags & PFCP_SDF_FILTER_BID,
+		.tos = (uint8_t)(value.tos >> 8),
+		.tos_mask = (uint8_t)value.tos,
+		.spi = value.spi,
+		.flow_label = value.flow_label,
+		.bid = value.id,
+	};
+	if (ret->has_flow &&
+	    sdf_parse((const char *)value.description.data, value.description.len, ret, &why) < 0)
+		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie->type, why);
+	return 0;
+}
+
+// The list replaces the PDR's.
+static int take_filters(struct decode *d, void *rule, const struct pfcp_ie *first)
+{
+	struct pdr_rule *pdr = rule;
+	struct pfcp_cursor ies = d->ies;
+	struct sdf filters[RULES_MAX_FILTERS];
+	struct pfcp_ie ie;
+	unsigned n = 0;
+
+	while (decode_next(&ies, first->type, &ie)) {
+		if (ie.len == 0 && d->update)
+			continue;
+		if (n == RULES_MAX_FILTERS)
+			return decode_fault(d, PFCP_CAUSE_NO_RESOURCES, ie.type,
+					    "too many SDF filters in a PDR");
+		if (read_filter(d, &ie, &filters[n]) < 0)
+			return -EINVAL;
+		n++;
+	}
+	if (rules_pdr_filters_set(pdr, filters, n) < 0)
+		return decode_fault(d, PFCP_CAUSE_NO_RESOURCES, first->type, "out of memory");
+	return 0;
+}
+
+static int take_qfis(struct decode *d, void *rule, const struct pfcp_ie *first)
+{
+	struct pdr_rule *pdr = rule;
+	struct pfcp_cursor ies = d->ies;
+	struct pfcp_ie ie;
+	uint64_t qfis = 0;
+	uint8_t qfi;
+
+	while (decode_next(&ies, first->type, &ie)) {
+		if (ie.len == 0 && d->update)
+			continue;
+		if (decode_u8(d, &ie, &qfi) < 0)
+			return -EINVAL;
+		qfis |= 1ull << (qfi & 0x3f);
+	}
+	pdr->pdi.qfis = qfis;
+	return 0;
+}
+
+// The source interface and its type go first: the F-TEID's interface follows from them. What would narrow
+// the PDR and is not done is refused; Framed-Route, which would widen it, is left out (FRRT is not offered).
+static const struct decode_row pdi_rows[] = {
+	{PFCP_IE_SOURCE_INTERFACE, true, take_source},
+	{PFCP_IE_3GPP_INTERFACE_TYPE, false, take_if_type},
+	{PFCP_IE_NETWORK_INSTANCE, false, take_ni},
+	{PFCP_IE_F_TEID, false, take_fteid},
+	{PFCP_IE_UE_IP_ADDRESS, false, take_ue_ip},
+	{PFCP_IE_SDF_FILTER, false, take_filters},
+	{PFCP_IE_QFI, false, take_qfis},
+	{PFCP_IE_LOCAL_INGRESS_TUNNEL, false, NULL},
+	{PFCP_IE_REDUNDANT_TRANSMISSION_DETECTION_PARAMETERS, false, NULL},
+	{PFCP_IE_TRAFFIC_ENDPOINT_ID, false, NULL},
+	{PFCP_IE_APPLICATION_ID, false, NULL},
+	{PFCP_IE_ETHERNET_PDU_SESSION_INFORMATION, false, NULL},
+	{PFCP_IE_ETHERNET_PACKET_FILTER, false, NULL},
+	{PFCP_IE_IP_MULTICAST_ADDRESSING_INFO, false, NULL},
+	{PFCP_IE_DNS_QUERY_FILTER, false, NULL},
+	{PFCP_IE_MBS_SESSION_IDENTIFIER, false, NULL},
+};
+
+static int take_pdi(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	d->if_type = -1;
+	return decode_group(d, rule, ie, pdi_rows, DECODE_ROWS(pdi_rows));
+}
+
+// --- PDR -------------------------------------------------------------------------------------------------
+
+static int take_precedence(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct pdr_rule *pdr = rule;
+
+	return decode_u32(d, ie, &pdr->precedence);
+}
+
+static int take_outer_header_removal(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct pdr_rule *pdr = rule;
+	struct pfcp_outer_header_removal value;
+
+	if (ie->len == 0) {
+		pdr->outer_header_removal = -1;
+		return 0;
+	}
+	if (pfcp_outer_header_removal_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	pdr->outer_header_removal = value.description;
+	return 0;
+}
+
+static int take_far_id(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct pdr_rule *pdr = rule;
+
+	pdr->has_far = ie->len > 0;
+	return ie->len > 0 ? decode_u32(d, ie, &pdr->far) : 0;
+}
+
+static int take_qer_ids(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct pdr_rule *pdr = rule;
+
+	return decode_ids(d, ie->type, pdr->qers, RULES_MAX_PDR_REFS, &pdr->n_qers);
+}
+
+static int take_urr_ids(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct pdr_rule *pdr = rule;
+
+	return decode_ids(d, ie->type, pdr->urrs, RULES_MAX_PDR_REFS, &pdr->n_urrs);
+}
+
+static const struct decode_row pdr_rows[] = {
+	{PFCP_IE_PRECEDENCE, true, take_precedence},
+	{PFCP_IE_PDI, true, take_pdi},
+	{PFCP_IE_OUTER_HEADER_REMOVAL, false, take_outer_header_removal},
+	{PFCP_IE_FAR_ID, false, take_far_id},
+	{PFCP_IE_QER_ID, false, take_qer_ids},
+	{PFCP_IE_URR_ID, false, take_urr_ids},
+	{PFCP_IE_ACTIVATE_PREDEFINED_RULES, false, NULL},
+	{PFCP_IE_DEACTIVATE_PREDEFINED_RULES, false, NULL},
+	{PFCP_IE_ACTIVATION_TIME, false, NULL},
+	{PFCP_IE_DEACTIVATION_TIME, false, NULL},
+	{PFCP_IE_MAR_ID, false, NULL},
+	{PFCP_IE_PACKET_REPLICATION_AND_DETECTION_CARRY_ON_INFORMATION, false, NULL},
+	{PFCP_IE_IP_MULTICAST_ADDRESSING_INFO, false, NULL},
+};
+
+int decode_pdr(struct decode *d, struct pdr_rule *pdr, const struct pfcp_ie *group)
+{
+	if (!d->update) {
+		pdr->outer_header_removal = -1;
+		pdr->pdi.ni = RULES_NI_NONE;
+	}
+	return decode_group(d, pdr, group, pdr_rows, DECODE_ROWS(pdr_rows));
+}

@@ -1,0 +1,231 @@
+// Create and Update QER, URR (TS 29.244 7.5.2.4, 7.5.2.5, 7.5.4.4, 7.5.4.5), see decode.h.
+// Control thread. Read and kept; what they ask for is done by the policy services.
+
+#include <errno.h>
+#include <string.h>
+
+#include "pfcp/decode.h"
+
+#define PPI_NONE 0xff
+
+// --- QER -------------------------------------------------------------------------------------------------
+
+static int take_gate(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct qer_rule *qer = rule;
+	struct pfcp_gate_status value;
+
+	if (pfcp_gate_status_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	qer->gate_up = value.up != 0;
+	qer->gate_down = value.down != 0;
+	return 0;
+}
+
+static int take_mbr(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct qer_rule *qer = rule;
+	struct pfcp_bit_rates value = {0};
+
+	if (ie->len > 0 && pfcp_bit_rates_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	qer->has_mbr = ie->len > 0;
+	qer->mbr_up_bps = value.up_bps;
+	qer->mbr_down_bps = value.down_bps;
+	return 0;
+}
+
+static int take_gbr(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct qer_rule *qer = rule;
+	struct pfcp_bit_rates value = {0};
+
+	if (ie->len > 0 && pfcp_bit_rates_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	qer->has_gbr = ie->len > 0;
+	qer->gbr_up_bps = value.up_bps;
+	qer->gbr_down_bps = value.down_bps;
+	return 0;
+}
+
+static int take_packet_rate(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct qer_rule *qer = rule;
+	struct pfcp_packet_rate value = {0};
+
+	if (ie->len > 0 && pfcp_packet_rate_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	qer->packet_rate_up = value.up;
+	qer->packet_rate_down = value.down;
+	return 0;
+}
+
+static int take_qfi(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct qer_rule *qer = rule;
+
+	qer->has_qfi = ie->len > 0;
+	qer->qfi = 0;
+	return ie->len > 0 ? decode_u8(d, ie, &qer->qfi) : 0;
+}
+
+static int take_rqi(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct qer_rule *qer = rule;
+	uint8_t value = 0;
+
+	if (ie->len > 0 && decode_u8(d, ie, &value) < 0)
+		return -EINVAL;
+	qer->rqi = value & PFCP_RQI_RQI;
+	return 0;
+}
+
+static int take_ppi(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct qer_rule *qer = rule;
+
+	qer->ppi = PPI_NONE;
+	return ie->len > 0 ? decode_u8(d, ie, &qer->ppi) : 0;
+}
+
+static int take_correlation_id(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct qer_rule *qer = rule;
+
+	qer->correlation_id = 0;
+	return ie->len > 0 ? decode_u32(d, ie, &qer->correlation_id) : 0;
+}
+
+static int take_averaging_window(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct qer_rule *qer = rule;
+
+	qer->averaging_window_ms = 0;
+	return ie->len > 0 ? decode_u32(d, ie, &qer->averaging_window_ms) : 0;
+}
+
+static const struct decode_row qer_rows[] = {
+	{PFCP_IE_QER_CORRELATION_ID, false, take_correlation_id},
+	{PFCP_IE_GATE_STATUS, true, take_gate},
+	{PFCP_IE_MBR, false, take_mbr},
+	{PFCP_IE_GBR, false, take_gbr},
+	{PFCP_IE_PACKET_RATE, false, take_packet_rate},
+	{PFCP_IE_QFI, false, take_qfi},
+	{PFCP_IE_RQI, false, take_rqi},
+	{PFCP_IE_PAGING_POLICY_INDICATOR, false, take_ppi},
+	{PFCP_IE_AVERAGING_WINDOW, false, take_averaging_window},
+};
+
+int decode_qer(struct decode *d, struct qer_rule *qer, const struct pfcp_ie *group)
+{
+	if (!d->update)
+		qer->ppi = PPI_NONE;
+	return decode_group(d, qer, group, qer_rows, DECODE_ROWS(qer_rows));
+}
+
+// --- URR -------------------------------------------------------------------------------------------------
+
+static int take_method(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct urr_rule *urr = rule;
+
+	return decode_u8(d, ie, &urr->method);
+}
+
+static int take_triggers(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct urr_rule *urr = rule;
+
+	return decode_u32(d, ie, &urr->triggers);
+}
+
+static int read_volume(struct decode *d, const struct pfcp_ie *ie, struct urr_volumes *ret)
+{
+	struct pfcp_volume value = {0};
+
+	if (ie->len > 0 && pfcp_volume_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	*ret = (struct urr_volumes){
+		.flags = value.flags & (PFCP_VOLUME_THRESHOLD_TOVOL | PFCP_VOLUME_THRESHOLD_ULVOL |
+					PFCP_VOLUME_THRESHOLD_DLVOL),
+		.total = value.total,
+		.up = value.up,
+		.down = value.down,
+	};
+	return 0;
+}
+
+static int take_volume_threshold(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct urr_rule *urr = rule;
+
+	return read_volume(d, ie, &urr->threshold);
+}
+
+static int take_volume_quota(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct urr_rule *urr = rule;
+
+	return read_volume(d, ie, &urr->quota);
+}
+
+static int take_linked(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct urr_rule *urr = rule;
+
+	return decode_ids(d, ie->type, urr->linked, RULES_MAX_PDR_REFS, &urr->n_linked);
+}
+
+static int take_quota_far(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct urr_rule *urr = rule;
+
+	urr->has_quota_far = ie->len > 0;
+	return ie->len > 0 ? decode_u32(d, ie, &urr->quota_far) : 0;
+}
+
+static int take_information(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct urr_rule *urr = rule;
+
+	urr->measurement_info = 0;
+	return ie->len > 0 ? decode_u8(d, ie, &urr->measurement_info) : 0;
+}
+
+// Plain numbers of 32 bits, 0 when taken away.
+#define TAKE_NUMBER(field)                                                                         \
+	static int take_##field(struct decode *d, void *rule, const struct pfcp_ie *ie)            \
+	{                                                                                          \
+		struct urr_rule *urr = rule;                                                       \
+                                                                                                   \
+		urr->field = 0;                                                                    \
+		return ie->len > 0 ? decode_u32(d, ie, &urr->field) : 0;                           \
+	}
+
+TAKE_NUMBER(period_s)
+TAKE_NUMBER(time_threshold_s)
+TAKE_NUMBER(time_quota_s)
+TAKE_NUMBER(quota_holding_s)
+TAKE_NUMBER(quota_validity_s)
+TAKE_NUMBER(monitoring_time)
+
+static const struct decode_row urr_rows[] = {
+	{PFCP_IE_MEASUREMENT_METHOD, true, take_method},
+	{PFCP_IE_REPORTING_TRIGGERS, true, take_triggers},
+	{PFCP_IE_MEASUREMENT_PERIOD, false, take_period_s},
+	{PFCP_IE_VOLUME_THRESHOLD, false, take_volume_threshold},
+	{PFCP_IE_VOLUME_QUOTA, false, take_volume_quota},
+	{PFCP_IE_TIME_THRESHOLD, false, take_time_threshold_s},
+	{PFCP_IE_TIME_QUOTA, false, take_time_quota_s},
+	{PFCP_IE_QUOTA_HOLDING_TIME, false, take_quota_holding_s},
+	{PFCP_IE_QUOTA_VALIDITY_TIME, false, take_quota_validity_s},
+	{PFCP_IE_MONITORING_TIME, false, take_monitoring_time},
+	{PFCP_IE_LINKED_URR_ID, false, take_linked},
+	{PFCP_IE_FAR_ID, false, take_quota_far},
+	{PFCP_IE_MEASUREMENT_INFORMATION, false, take_information},
+};
+
+int decode_urr(struct decode *d, struct urr_rule *urr, const struct pfcp_ie *group)
+{
+	return decode_group(d, urr, group, urr_rows, DECODE_ROWS(urr_rows));
+}

@@ -1,0 +1,344 @@
+// Session Establishment and Deletion, and the turns of sessions (TS 29.244 6.3.2, 6.3.4, 7.5.2, 7.5.6).
+//
+// Control thread only. The session half of N4 as the node half sees it: n4_session_ops. A request takes its
+// session for itself until the owner worker has answered; others wait in the order in which they came.
+
+#include "pfcp/handle_session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "pfcp/answer.h"
+#include "pfcp/assoc.h"
+#include "pfcp/decode.h"
+
+#define PDN_TYPE_V4V6 3 // 1: IPv4, 2: IPv6, 3: both (TS 29.244 8.2.79)
+
+int session_f_seid_decode(const struct pfcp_msg *msg, uint64_t *ret_seid, struct addr *ret_addr,
+			  struct pfcp_fault *fault)
+{
+	struct pfcp_f_seid f_seid;
+	struct pfcp_ie ie;
+
+	if (pfcp_ie_find(msg->ies, PFCP_IE_F_SEID, &ie) < 0)
+		return -ENOENT;
+	if (pfcp_f_seid_decode(&ie, &f_seid, fault) < 0)
+		return -EINVAL;
+	*ret_seid = f_seid.seid;
+	*ret_addr = f_seid.flags & PFCP_F_SEID_V4 ? addr_v4(f_seid.v4.s_addr)
+						  : addr_v6(f_seid.v6.s6_addr);
+	return 0;
+}
+
+// --- the end of a session --------------------------------------------------------------------------------
+
+static void waiting_refuse(struct n4_session *session, const struct pfcp_fault *fault,
+			   uint64_t seid)
+{
+	struct n4_waiting *w;
+
+	while ((w = STAILQ_FIRST(&session->waiting)) != NULL) {
+		STAILQ_REMOVE_HEAD(&session->waiting, next);
+		session->n_waiting--;
+		answer_refuse(w->rq, seid, fault);
+		free(w);
+	}
+}
+
+// Calls what waits for the end of an association's last session.
+static void ending_check(struct n4 *n4, struct assoc *assoc)
+{
+	void (*gone)(struct n4 * n4, void *ctx) = assoc->sessions_gone;
+
+	if (!gone || assoc->n_sessions > 0)
+		return;
+	assoc->sessions_gone = NULL;
+	gone(n4, assoc->sessions_gone_ctx);
+}
+
+static void session_gone(struct n4_change *change)
+{
+	struct n4 *n4 = change->n4;
+	struct n4_session *session = change->session;
+	struct assoc *assoc = session->assoc;
+	struct pfcp_fault fault;
+
+	if (change->rq)
+		answer_deleted(change->rq, session->cp_seid);
+	fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "the session has been deleted before");
+	waiting_refuse(session, &fault, 0);
+	n4_session_free(n4, session);
+	ending_check(n4, assoc);
+}
+
+// -ENOMEM: it stays.
+static int session_end(struct n4 *n4, struct n4_session *session, struct n4_request *rq)
+{
+	struct n4_change *change = n4_change_new(n4, session, rq, NULL);
+
+	if (!change)
+		return -ENOMEM;
+	change->done = session_gone;
+	if (n4_change_end(change) < 0) {
+		n4_change_free(change);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void session_del_run(struct n4 *n4, struct n4_session *session, struct n4_request *rq)
+{
+	struct pfcp_fault fault;
+
+	if (session_end(n4, session, rq) == 0)
+		return;
+	fault_cause(&fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+	answer_refuse(rq, session->cp_seid, &fault);
+}
+
+// --- turns -----------------------------------------------------------------------------------------------
+
+void session_next(struct n4 *n4, struct n4_session *session)
+{
+	if (session->ending) {
+		if (session_end(n4, session, NULL) < 0)
+			log_error_limited(
+				"N4: out of memory: a session of a lost association stays");
+		return;
+	}
+	while (!session->change && !STAILQ_EMPTY(&session->waiting)) {
+		struct n4_waiting *w = STAILQ_FIRST(&session->waiting);
+		struct n4_request *rq = w->rq;
+
+		STAILQ_REMOVE_HEAD(&session->waiting, next);
+		session->n_waiting--;
+		free(w);
+		if (rq->type == PFCP_SESSION_DELETION_REQUEST)
+			session_del_run(n4, session, rq);
+		else
+			session_modify_run(n4, session, rq);
+	}
+}
+
+// Puts a request to those that wait for the session that its header names.
+static int session_request(struct n4 *n4, struct n4_request *rq)
+{
+	struct n4_session *session = n4_session_lookup(n4, rq->msg.seid);
+	struct pfcp_fault fault;
+	struct n4_waiting *w;
+
+	if (!session || session->assoc != rq->assoc) {
+		fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "no session has this SEID");
+		answer_refuse(rq, 0, &fault);
+		return 0;
+	}
+	if (session->n_waiting == N4_SESSION_WAITING_MAX) {
+		fault_cause(&fault, PFCP_CAUSE_CONGESTION,
+			    "too many requests wait for the session");
+		answer_refuse(rq, session->cp_seid, &fault);
+		return 0;
+	}
+	w = malloc(sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->rq = rq;
+	STAILQ_INSERT_TAIL(&session->waiting, w, next);
+	session->n_waiting++;
+	if (!session->change)
+		session_next(n4, session);
+	return 0;
+}
+
+// --- establishment ---------------------------------------------------------------------------------------
+
+static void session_established(struct n4_change *change)
+{
+	struct n4_session *session = change->session;
+	struct pfcp_fault fault;
+
+	if (session->ending) {
+		fault_cause(&fault, PFCP_CAUSE_NO_ASSOCIATION,
+			    "the association has ended meanwhile");
+		answer_refuse(change->rq, session->cp_seid, &fault);
+	} else {
+		answer_established(change->rq, session);
+	}
+	session_next(change->n4, session);
+}
+
+static int check_pdn_type(const struct pfcp_msg *msg, struct pfcp_fault *fault)
+{
+	struct pfcp_ie ie;
+	uint64_t type;
+
+	if (pfcp_ie_find(msg->ies, PFCP_IE_PDN_TYPE, &ie) < 0)
+		return 0;
+	if (pfcp_uint_decode(&ie, &type, fault) < 0)
+		return -EINVAL;
+	if ((type & 0x07) > PDN_TYPE_V4V6)
+		return fault_ie(fault, PFCP_CAUSE_NOT_SUPPORTED, ie.type,
+				"only IP sessions are served");
+	return 0;
+}
+
+// The SEID that a session had before we restarted, when the SMF restores it (TS 29.244 5.22.3); else 0.
+static uint64_t restored_seid(const struct pfcp_msg *msg)
+{
+	struct pfcp_fault unused;
+	struct pfcp_ie ie;
+	uint64_t flags;
+
+	if (pfcp_ie_find(msg->ies, PFCP_IE_PFCPSEREQ_FLAGS, &ie) < 0 ||
+	    pfcp_uint_decode(&ie, &flags, &unused) < 0)
+		return 0;
+	return flags & PFCP_PFCPSEREQ_FLAGS_RESTI ? msg->seid : 0;
+}
+
+static struct rules *establishment_rules(struct n4 *n4, const struct pfcp_msg *msg,
+					 struct pfcp_fault *fault)
+{
+	struct rules *rules = rules_new();
+
+	if (!rules) {
+		fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+		return NULL;
+	}
+	if (decode_rules(&n4->env, msg, rules, fault) < 0) {
+		rules_free(rules);
+		return NULL;
+	}
+	return rules;
+}
+
+static int establish_begin(struct n4 *n4, struct n4_request *rq, uint64_t cp_seid,
+			   const struct addr *cp_addr, struct pfcp_fault *fault)
+{
+	struct n4_session *session;
+	struct n4_change *change;
+	struct rules *rules;
+
+	if (check_pdn_type(&rq->msg, fault) < 0)
+		return -EINVAL;
+	if (n4_session_count(n4) >= n4->conf.max_sessions)
+		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES,
+				   "as many sessions as are allowed");
+	rules = establishment_rules(n4, &rq->msg, fault);
+	if (!rules)
+		return -EINVAL;
+	session = n4_session_new(n4, rq->assoc, restored_seid(&rq->msg));
+	if (!session) {
+		rules_free(rules);
+		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+	}
+	session->cp_seid = cp_seid;
+	session->cp_addr = *cp_addr;
+	change = n4_change_new(n4, session, rq, rules);
+	if (!change) {
+		n4_session_free(n4, session);
+		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+	}
+	change->done = session_established;
+	if (n4_change_begin(change, fault) < 0) {
+		n4_change_free(change);
+		n4_session_free(n4, session);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int session_establish(struct n4 *n4, struct n4_request *rq)
+{
+	struct pfcp_fault fault = {0};
+	struct addr cp_addr = {0};
+	uint64_t cp_seid = 0;
+	int rc = session_f_seid_decode(&rq->msg, &cp_seid, &cp_addr, &fault);
+
+	if (rc == -ENOENT)
+		rc = fault_ie(&fault, PFCP_CAUSE_MANDATORY_MISSING, PFCP_IE_F_SEID, "no CP F-SEID");
+	if (rc == 0)
+		rc = establish_begin(n4, rq, cp_seid, &cp_addr, &fault);
+	if (rc < 0)
+		answer_refuse(rq, cp_seid, &fault);
+	return 0;
+}
+
+// --- the rest of the seam --------------------------------------------------------------------------------
+
+static void session_refuse(struct n4 *n4, struct n4_request *rq, const struct pfcp_fault *fault)
+{
+	const struct n4_session *session = n4_session_lookup(n4, rq->msg.seid);
+	struct pfcp_fault unused;
+	struct addr cp_addr;
+	uint64_t cp_seid = 0;
+
+	if (rq->type == PFCP_SESSION_ESTABLISHMENT_REQUEST) {
+		if (session_f_seid_decode(&rq->msg, &cp_seid, &cp_addr, &unused) < 0)
+			cp_seid = 0;
+	} else if (session && rq->assoc && session->assoc == rq->assoc) {
+		cp_seid = session->cp_seid;
+	}
+	answer_refuse(rq, cp_seid, fault);
+}
+
+static struct assoc *session_owner(struct n4 *n4, uint64_t seid)
+{
+	const struct n4_session *session = n4_session_lookup(n4, seid);
+
+	return session ? session->assoc : NULL;
+}
+
+static void session_end_all(struct n4 *n4, struct assoc *assoc,
+			    void (*done)(struct n4 *n4, void *ctx), void *ctx)
+{
+	struct n4_session *session;
+	struct pfcp_fault fault;
+
+	if (assoc->n_sessions == 0) {
+		done(n4, ctx);
+		return;
+	}
+	assoc->sessions_gone = done;
+	assoc->sessions_gone_ctx = ctx;
+	fault_cause(&fault, PFCP_CAUSE_NO_ASSOCIATION, "the association has ended meanwhile");
+	LIST_FOREACH(session, &assoc->sessions, of_assoc) {
+		session->ending = true;
+		waiting_refuse(session, &fault, session->cp_seid);
+		if (!session->change)
+			session_next(n4, session);
+	}
+}
+
+static void session_fini(struct n4 *n4)
+{
+	struct n4_sessions *table = n4->sessions;
+	struct n4_waiting *w;
+
+	if (!table)
+		return;
+	for (uint32_t i = 0; i <= table->mask; i++)
+		while (table->buckets[i]) {
+			struct n4_session *session = table->buckets[i];
+
+			while ((w = STAILQ_FIRST(&session->waiting)) != NULL) {
+				STAILQ_REMOVE_HEAD(&session->waiting, next);
+				n4_discard(w->rq, N4_COUNT_discard_handler);
+				free(w);
+			}
+			n4_session_abandon(n4, session);
+			n4_session_free(n4, session);
+		}
+	n4_sessions_fini(n4);
+}
+
+const struct n4_session_ops n4_session_ops = {
+	.init = n4_sessions_init,
+	.fini = session_fini,
+	.establish = session_establish,
+	.modify = session_request,
+	.del = session_request,
+	.refuse = session_refuse,
+	.owner = session_owner,
+	.end_all = session_end_all,
+};

@@ -1,0 +1,17 @@
+// The turns of a session: which request of a peer acts on it when.
+// Control thread. Inside the session half of pfcp/ only.
+
+#pragma once
+
+#include "pfcp/apply.h"
+#include "pfcp/n4_session.h"
+
+// The peer's F-SEID in a request: 0, -ENOENT, or -EINVAL with the fault.
+int session_f_seid_decode(const struct pfcp_msg *msg, uint64_t *ret_seid, struct addr *ret_addr,
+			  struct pfcp_fault *fault);
+
+// The session whose turn has come goes on with what waits for it.
+void session_next(struct n4 *n4, struct n4_session *session);
+
+// Begins what a Session Modification Request asks for, or refuses it (handle_session_mod.c).
+void session_modify_run(struct n4 *n4, struct n4_session *session, struct n4_request *rq);

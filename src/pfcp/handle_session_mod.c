@@ -1,0 +1,70 @@
+// Session Modification (TS 29.244 6.3.3, 7.5.4).
+//
+// Control thread only. The request is applied to a copy of the session's rules: whatever fails, the session
+// keeps the rules that it had.
+
+#include <errno.h>
+
+#include "pfcp/answer.h"
+#include "pfcp/decode.h"
+#include "pfcp/handle_session.h"
+
+static void session_modified(struct n4_change *change)
+{
+	answer_modified(change->rq, change->session);
+	session_next(change->n4, change->session);
+}
+
+// Whether an Update FAR asks for End Markers: the flags stand inside its forwarding parameters.
+static bool wants_end_marker(const struct pfcp_ie *far)
+{
+	struct pfcp_fault unused;
+	struct pfcp_ie ie;
+	uint64_t flags;
+
+	return pfcp_ie_find(pfcp_ie_members(far), PFCP_IE_UPDATE_FORWARDING_PARAMETERS, &ie) == 0 &&
+	       pfcp_ie_find(pfcp_ie_members(&ie), PFCP_IE_PFCPSMREQ_FLAGS, &ie) == 0 &&
+	       pfcp_uint_decode(&ie, &flags, &unused) == 0 && flags & PFCP_PFCPSMREQ_FLAGS_SNDEM;
+}
+
+// The path has switched (TS 29.244 5.2.3.1): old tunnels are told that nothing more will come.
+static void mark_ends(struct n4_change *change, const struct pfcp_msg *msg)
+{
+	struct pfcp_cursor ies = msg->ies;
+	struct pfcp_fault unused;
+	struct pfcp_ie far, id;
+	uint64_t value;
+
+	while (decode_next(&ies, PFCP_IE_UPDATE_FAR, &far))
+		if (wants_end_marker(&far) &&
+		    pfcp_ie_find(pfcp_ie_members(&far), PFCP_IE_FAR_ID, &id) == 0 &&
+		    pfcp_uint_decode(&id, &value, &unused) == 0)
+			n4_change_mark_end(change, (uint32_t)value);
+}
+
+static int modify_begin(struct n4 *n4, struct n4_session *session, struct n4_request *rq,
+			struct pfcp_fault *fault)
+{
+	struct rules *rules = rules_clone(session->rules);
+	struct n4_change *change = rules ? n4_change_new(n4, session, rq, rules) : NULL;
+
+	if (!change)
+		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+	change->done = session_modified;
+	if (session_f_seid_decode(&rq->msg, &change->cp_seid, &change->cp_addr, fault) != -EINVAL &&
+	    decode_rules(&n4->env, &rq->msg, change->rules, fault) == 0) {
+		mark_ends(change, &rq->msg);
+		if (n4_change_begin(change, fault) == 0)
+			return 0;
+	}
+	n4_change_free(change);
+	return -EINVAL;
+}
+
+void session_modify_run(struct n4 *n4, struct n4_session *session, struct n4_request *rq)
+{
+	struct pfcp_fault fault = {0};
+
+	if (modify_begin(n4, session, rq, &fault) < 0)
+		answer_refuse(rq, session->cp_seid, &fault);
+}

@@ -1,0 +1,151 @@
+// The table of PFCP sessions, see n4_session.h.
+// Control thread. Chains in buckets, one a session of the configured number: a lookup reads one or two.
+
+#include "pfcp/n4_session.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/rand.h"
+#include "pfcp/assoc.h"
+#include "pfcp/apply.h"
+
+#define BUCKETS_MIN 64
+
+// Restored sessions may have SEIDs that were not random, so the number is mixed.
+static struct n4_session **bucket_get(const struct n4_sessions *table, uint64_t seid)
+{
+	return &table->buckets[(seid * 0x9e3779b97f4a7c15ull >> 32) & table->mask];
+}
+
+static int compile_conf_init(struct n4 *n4, struct n4_sessions *table)
+{
+	const struct n4_env *env = &n4->env;
+
+	table->ni_ifaces = calloc(env->n_nis + 1, 1);
+	if (!table->ni_ifaces)
+		return -ENOMEM;
+	for (unsigned i = 0; i < env->n_nis; i++)
+		table->ni_ifaces[i] = env->nis[i].iface;
+	table->compile = (struct compile_conf){
+		.ni_ifaces = table->ni_ifaces,
+		.n_nis = (uint16_t)env->n_nis,
+		.default_ni = env->default_ni < env->n_nis ? (uint16_t)env->default_ni
+							   : RULES_NI_NONE,
+		.default_iface = COMPILE_IFACE_NONE,
+		.chain = env->chain,
+		.chain_ctx = env->chain_ctx,
+	};
+	for (unsigned i = env->n_ifaces; i-- > 0;)
+		if (env->ifaces[i].roles & N4_ROLE_N6)
+			table->compile.default_iface = (uint8_t)i;
+	return 0;
+}
+
+int n4_sessions_init(struct n4 *n4)
+{
+	struct n4_sessions *table = calloc(1, sizeof(*table));
+	uint32_t buckets = BUCKETS_MIN;
+
+	if (!table)
+		return -ENOMEM;
+	while (buckets < n4->conf.max_sessions && buckets < 1u << 31)
+		buckets *= 2;
+	table->mask = buckets - 1;
+	table->buckets = calloc(buckets, sizeof(struct n4_session *));
+	if (!table->buckets || compile_conf_init(n4, table) < 0) {
+		free(table->buckets);
+		free(table);
+		return -ENOMEM;
+	}
+	n4->sessions = table;
+	return 0;
+}
+
+void n4_sessions_fini(struct n4 *n4)
+{
+	struct n4_sessions *table = n4->sessions;
+
+	if (!table)
+		return;
+	assert(table->n == 0);
+	free(table->ni_ifaces);
+	free(table->buckets);
+	free(table);
+	n4->sessions = NULL;
+}
+
+struct n4_session *n4_session_lookup(const struct n4 *n4, uint64_t seid)
+{
+	struct n4_session *session = *bucket_get(n4->sessions, seid);
+
+	while (session && session->seid != seid)
+		session = session->next;
+	return session;
+}
+
+uint32_t n4_session_count(const struct n4 *n4)
+{
+	return n4->sessions->n;
+}
+
+void n4_session_each(const struct n4 *n4, bool (*fn)(void *ctx, const struct n4_session *session),
+		     void *ctx)
+{
+	for (uint32_t i = 0; i <= n4->sessions->mask; i++)
+		for (struct n4_session *s = n4->sessions->buckets[i]; s; s = s->next)
+			if (s->rules && !fn(ctx, s))
+				return;
+}
+
+void n4_session_each_from(const struct n4 *n4, uint64_t seid,
+			  bool (*fn)(void *ctx, const struct n4_session *session), void *ctx)
+{
+	struct n4_session **first = bucket_get(n4->sessions, seid);
+	struct n4_session **end = n4->sessions->buckets + n4->sessions->mask + 1;
+
+	for (struct n4_session **bucket = first; bucket < end; bucket++)
+		for (struct n4_session *s = *bucket; s; s = s->next)
+			if (s->rules && (bucket != first || s->seid >= seid) && !fn(ctx, s))
+				return;
+}
+
+struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t seid)
+{
+	struct n4_session *session = calloc(1, sizeof(*session));
+	struct n4_session **bucket;
+
+	if (!session)
+		return NULL;
+	while (seid == 0 || n4_session_lookup(n4, seid))
+		seid = rand_u64();
+	session->seid = seid;
+	session->assoc = assoc;
+	session->since_s = clock_wall_s();
+	STAILQ_INIT(&session->waiting);
+	bucket = bucket_get(n4->sessions, seid);
+	while (*bucket && (*bucket)->seid < seid) // in order, for n4_session_each_from()
+		bucket = &(*bucket)->next;
+	session->next = *bucket;
+	*bucket = session;
+	n4->sessions->n++;
+	LIST_INSERT_HEAD(&assoc->sessions, session, of_assoc);
+	assoc->n_sessions++;
+	return session;
+}
+
+void n4_session_free(struct n4 *n4, struct n4_session *session)
+{
+	struct n4_session **at = bucket_get(n4->sessions, session->seid);
+
+	while (*at != session)
+		at = &(*at)->next;
+	*at = session->next;
+	n4->sessions->n--;
+	LIST_REMOVE(session, of_assoc);
+	session->assoc->n_sessions--;
+	rules_free(session->rules);
+	free(session);
+}

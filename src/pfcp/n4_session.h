@@ -1,0 +1,85 @@
+// PFCP sessions, as the control thread knows them: SEIDs, the rules as given, and what they hold.
+//
+// Control thread only. A session is known by its SEID, which is random, so that no peer can guess another's
+// (TS 29.244 5.6.1 leaves it to us). One request at a time changes a session (pfcp/apply.h); further ones
+// wait in order. The other half of a session, which packets need, is its owner worker's (session/session.h).
+
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "base/addr.h"
+#include "pfcp/n4.h"
+#include "rules/compile.h"
+#include "rules/model.h"
+#include "session/session.h"
+#include "session/slots.h"
+
+#define N4_SESSION_WAITING_MAX 16 // requests that may wait for a session's turn
+
+struct n4_change;
+
+// What a session's rules hold outside of the model: taken before the owner is told, given back after it has
+// switched to others.
+struct n4_holding {
+	uint32_t rules; // place in the arena, 0: none
+	uint16_t line_peer;
+	uint16_t place_peers[SESSION_PLACES];
+	uint8_t n_ue_keys;
+	struct ue_key *ue_keys; // heap
+};
+
+struct n4_waiting {
+	STAILQ_ENTRY(n4_waiting) next;
+	struct n4_request *rq;
+};
+STAILQ_HEAD(n4_waiting_list, n4_waiting);
+
+struct n4_session {
+	uint64_t seid;           // ours; the peer's requests carry it
+	uint64_t cp_seid;        // the peer's; our answers carry it
+	struct addr cp_addr;     // of its CP F-SEID
+	struct n4_session *next; // in the bucket of its SEID
+	LIST_ENTRY(n4_session) of_assoc;
+	struct assoc *assoc;
+	struct slot slot;
+	struct rules *rules; // what the owner has; NULL until it first has any
+	struct n4_holding holding;
+	struct n4_change *change; // under way, or NULL
+	struct n4_waiting_list waiting;
+	uint8_t n_waiting;
+	bool ending;    // its association ends: it goes as soon as no change is under way
+	time_t since_s; // wall clock
+};
+
+// NULL for a SEID that no session has.
+struct n4_session *n4_session_lookup(const struct n4 *n4, uint64_t seid);
+uint32_t n4_session_count(const struct n4 *n4);
+// Calls `fn` for every session that its owner has, in no order, until it gives false. `fn` may not change any.
+void n4_session_each(const struct n4 *n4, bool (*fn)(void *ctx, const struct n4_session *session),
+		     void *ctx);
+// The same, for the sessions from the one with this SEID on (its place, when it has gone): a page at a time.
+void n4_session_each_from(const struct n4 *n4, uint64_t seid,
+			  bool (*fn)(void *ctx, const struct n4_session *session), void *ctx);
+
+// The rest is for the session half alone.
+
+struct n4_sessions {
+	struct n4_session **buckets;
+	uint32_t mask; // number of buckets less one
+	uint32_t n;
+	struct compile_conf compile;
+	uint8_t *ni_ifaces; // what compile points to
+};
+
+int n4_sessions_init(struct n4 *n4);
+void n4_sessions_fini(struct n4 *n4);
+
+// A session of the association, with `seid` if that is not 0 and no session has it, else a random one. NULL
+// without memory. It has no slot yet.
+struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t seid);
+// Takes it off its association and frees it; what it held has been given back.
+void n4_session_free(struct n4 *n4, struct n4_session *session);

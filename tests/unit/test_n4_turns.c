@@ -1,0 +1,163 @@
+// Requests that meet: several for one session, repeated ones, and those that an association or the context
+// ends under.
+
+#include "session_kit.h"
+
+static const struct kit_conf conf = KIT_CONF;
+
+static void send_update(uint64_t seid, uint32_t teid)
+{
+	msg_begin(52, seid);
+	FAR(.id = 1, .update = true, .action = FORW, .to = true, .destination = ACCESS,
+	    .teid = teid, .peer = "127.0.0.50");
+	msg_send();
+}
+
+// Requests for a session wait for each other; a deletion in between ends what comes after it.
+static void test_queue(void)
+{
+	static const struct {
+		uint8_t type, cause;
+	} rows[] = {{53, 1}, {53, 73}, {53, 1}, {55, 1}, {53, 65}, {55, 65}};
+	uint32_t seq;
+	uint64_t seid;
+
+	kit_open(&conf);
+	seid = establish_rich();
+	kit.hold = true;
+	kit.n_sent = 0;
+	seq = kit.seq + 1;
+	send_update(seid, 21);
+	msg_begin(52, seid);
+	remove_pdr(99);
+	msg_send();
+	send_update(seid, 22);
+	delete_session(seid);
+	send_update(seid, 23);
+	delete_session(seid);
+	CU_ASSERT_EQUAL(kit.n_sent, 0);
+	kit_run();
+	CU_ASSERT_EQUAL(kit.n_sent, 6);
+	for (unsigned i = 0; i < 6; i++)
+		CU_ASSERT(kit.log[i].type == rows[i].type && kit.log[i].cause == rows[i].cause &&
+			  kit.log[i].seq == seq + i);
+	CU_ASSERT_EQUAL(n4_session_count(kit.n4), 0);
+	kit_close();
+}
+
+// The last of several changes is the one that stays; too many are refused, the others still done.
+static void test_queue_full(void)
+{
+	uint64_t seid;
+
+	kit_open(&conf);
+	seid = establish_rich();
+	kit.hold = true;
+	kit.n_sent = 0;
+	for (uint32_t i = 0; i < N4_SESSION_WAITING_MAX + 1; i++)
+		send_update(seid, 100 + i);
+	CU_ASSERT_EQUAL(kit.n_sent, 0);
+	send_update(seid, 999);
+	CU_ASSERT(kit.n_sent == 1 && answer_cause() == 74 && answer_seid() == 1);
+	kit_run();
+	CU_ASSERT_EQUAL(kit.n_sent, N4_SESSION_WAITING_MAX + 2);
+	CU_ASSERT_EQUAL(answer_cause(), 1);
+	CU_ASSERT_EQUAL(down_line(session_of(seid))->down.teid,
+			rte_cpu_to_be_32(100 + N4_SESSION_WAITING_MAX));
+	kit_close();
+}
+
+// A request repeated while it is worked on is not done twice; repeated afterwards it gets the same bytes.
+static void test_duplicates(void)
+{
+	uint8_t request[1024], answer[1024];
+	size_t request_len, answer_len;
+
+	kit_open(&conf);
+	kit.hold = true;
+	establish_begin(1);
+	put_plain("10.45.0.2");
+	msg_send();
+	request_len = kit.len;
+	memcpy(request, kit.out, request_len);
+	msg_deliver(request, request_len);
+	CU_ASSERT_EQUAL(kit.n_sent, 0);
+	kit_run();
+	CU_ASSERT(kit.n_sent == 1 && n4_session_count(kit.n4) == 1);
+	answer_len = kit.answer_len;
+	memcpy(answer, kit.answer, answer_len);
+	msg_deliver(request, request_len);
+	CU_ASSERT(kit.n_sent == 2 && n4_session_count(kit.n4) == 1);
+	CU_ASSERT(kit.answer_len == answer_len && memcmp(kit.answer, answer, answer_len) == 0);
+	kit_close();
+}
+
+static void release(void)
+{
+	kit.len = 0;
+	put(0x20090000, 4);
+	put(++kit.seq, 3);
+	put(0, 1);
+	ie_hex(60, "007f000004");
+	msg_send();
+}
+
+// The association goes: sessions that rest, one being made, one being changed with requests behind it, one
+// being deleted. All that they held is given back, and a new association can be made.
+static void test_association_ends(void)
+{
+	struct kit_counts before, after;
+	uint64_t change, del;
+
+	kit_open(&conf);
+	before = kit_counts();
+	establish_plain(1, "10.45.0.2");
+	change = establish_plain(2, "10.45.0.3");
+	del = establish_plain(3, "10.45.0.4");
+	kit.hold = true;
+	establish_begin(4);
+	put_plain("10.45.0.5");
+	msg_send();
+	send_update(change, 5);
+	send_update(change, 6);
+	delete_session(del);
+	kit.n_sent = 0;
+	release();
+	kit_run();
+	after = kit_counts();
+	CU_ASSERT(kit_counts_eq(&before, &after));
+	CU_ASSERT_EQUAL(n4_session_lookup(kit.n4, change), NULL);
+	kit.hold = false;
+	kit_setup();
+	CU_ASSERT(establish_plain(5, "10.45.0.2") != 0);
+	kit_close();
+}
+
+// The context ends with everything under way.
+static void test_context_ends(void)
+{
+	uint64_t change, del;
+
+	kit_open(&conf);
+	change = establish_rich();
+	del = establish_plain(3, "10.45.0.4");
+	kit.hold = true;
+	establish_begin(4);
+	put_plain("10.45.0.5");
+	msg_send();
+	send_update(change, 5);
+	send_update(change, 6);
+	delete_session(del);
+	n4_free(kit.n4);
+	kit_run(); // the mails come back to nobody
+	kit.n4 = NULL;
+	kit_close();
+}
+
+static CU_TestInfo tests[] = {
+	{"requests wait in order", test_queue},  {"too many requests wait", test_queue_full},
+	{"duplicates", test_duplicates},         {"the association ends", test_association_ends},
+	{"the context ends", test_context_ends}, CU_TEST_INFO_NULL,
+};
+
+UNIT_MAIN("n4_turns")
