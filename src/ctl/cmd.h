@@ -1,0 +1,25 @@
+// The handlers of all commands, a file a noun: cmd_<noun>.c. For the table in commands.c.
+//
+// Control thread. Each gets a call whose arguments have been checked, and fills its reply.
+
+#pragma once
+
+#include "ctl/commands.h"
+
+command_fn cmd_help;
+command_fn cmd_show_version;
+command_fn cmd_show_interfaces;
+command_fn cmd_show_interface;
+command_fn cmd_show_workers;
+command_fn cmd_show_sessions;
+command_fn cmd_show_session;
+command_fn cmd_show_drops;
+command_fn cmd_show_counters;
+command_fn cmd_show_neighbours;
+command_fn cmd_show_associations;
+command_fn cmd_show_pfcp_counters;
+command_fn cmd_show_services;
+command_fn cmd_show_config;
+
+// The names of the interfaces (cmd_interface.c).
+void cmd_interface_offer(const struct ctl_view *view, struct strbuf *to, const char *prefix);

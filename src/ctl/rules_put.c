@@ -1,0 +1,373 @@
+// Tables of a session's rules (rules_put.h). Control thread.
+//
+// What an IE did not give is shown as none, so that a rule reads as the SMF wrote it.
+
+#include "ctl/rules_put.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/addr.h"
+#include "ctl/reply.h"
+#include "pfcp/n4.h"
+#include "rules/model.h"
+#include "rules/sdf.h"
+
+// --- pieces ---
+
+static const char *interface_str(uint8_t value)
+{
+	static const char *const names[] = {
+		[IF_ACCESS] = "access",           [IF_CORE] = "core",
+		[IF_SGI_LAN] = "n6_lan",          [IF_CP_FUNCTION] = "cp_function",
+		[IF_LI_FUNCTION] = "li_function", [IF_5G_VN_INTERNAL] = "5g_vn_internal",
+	};
+
+	return value < sizeof(names) / sizeof(names[0]) ? names[value] : NULL;
+}
+
+// The names of the bits that are set, lowest first.
+static void flags_put(struct reply *r, uint32_t flags, const char *const *names)
+{
+	reply_list_open(r, NULL);
+	for (; *names; names++, flags >>= 1)
+		if (flags & 1)
+			reply_str(r, NULL, *names);
+	reply_list_close(r);
+}
+
+static void ni_put(struct reply *r, const struct n4 *n4, uint16_t ni)
+{
+	reply_str(r, NULL, ni < n4->env.n_nis ? n4->env.nis[ni].name : NULL);
+}
+
+static void teid_put(struct reply *r, bool given, uint32_t teid)
+{
+	if (given)
+		reply_printf(r, NULL, "0x%08" PRIx32, teid);
+	else
+		reply_null(r, NULL);
+}
+
+static void v4_put(struct reply *r, bool given, struct in_addr v4)
+{
+	struct addr addr = addr_v4(v4.s_addr);
+	char text[ADDR_STRLEN];
+
+	reply_str(r, NULL, given ? addr_str(text, &addr) : NULL);
+}
+
+static void number_put(struct reply *r, bool given, uint64_t n)
+{
+	if (given)
+		reply_uint(r, NULL, n);
+	else
+		reply_null(r, NULL);
+}
+
+static void ids_put(struct reply *r, const uint32_t *ids, unsigned n)
+{
+	reply_list_open(r, NULL);
+	for (unsigned i = 0; i < n; i++)
+		reply_uint(r, NULL, ids[i]);
+	reply_list_close(r);
+}
+
+// --- UE addresses ---
+
+// The address of a PDR in a family, as a prefix. False: it names none.
+static bool ue_get(const struct pdr_rule *pdr, uint8_t family, struct prefix *ret)
+{
+	const struct ue_ip *ue = &pdr->pdi.ue_ip;
+	bool has = family == ADDR_V4 ? ue->has_v4 : ue->has_v6;
+
+	if (!pdr->pdi.has_ue_ip || !has)
+		return false;
+	*ret = (struct prefix){
+		.addr = family == ADDR_V4 ? addr_v4(ue->v4.s_addr) : addr_v6(ue->v6.s6_addr),
+		.len = family == ADDR_V4 ? 32 : ue->v6_prefix,
+	};
+	ret->addr = addr_mask(&ret->addr, ret->len);
+	return true;
+}
+
+static bool ue_is_first(const struct rules *rules, unsigned at, const struct prefix *ue)
+{
+	struct prefix other;
+
+	for (unsigned i = 0; i < at; i++)
+		if (ue_get(&rules->pdrs[i], ue->addr.family, &other) && prefix_eq(ue, &other))
+			return false;
+	return true;
+}
+
+static void ue_put(struct reply *r, const struct prefix *ue)
+{
+	char text[PREFIX_STRLEN];
+
+	if (ue->addr.family == ADDR_V4)
+		reply_str(r, NULL, addr_str(text, &ue->addr));
+	else
+		reply_str(r, NULL, prefix_str(text, ue));
+}
+
+static const uint8_t families[] = {ADDR_V4, ADDR_V6};
+
+void rules_put_ues(struct reply *r, const char *key, const struct rules *rules)
+{
+	struct prefix ue;
+
+	reply_list_open(r, key);
+	for (unsigned f = 0; f < sizeof(families); f++)
+		for (unsigned i = 0; i < rules->n_pdrs; i++)
+			if (ue_get(&rules->pdrs[i], families[f], &ue) && ue_is_first(rules, i, &ue))
+				ue_put(r, &ue);
+	reply_list_close(r);
+}
+
+bool rules_have_ue(const struct rules *rules, const struct addr *addr)
+{
+	struct prefix ue;
+
+	for (unsigned i = 0; i < rules->n_pdrs; i++)
+		if (ue_get(&rules->pdrs[i], addr->family, &ue) && prefix_contains(&ue, addr))
+			return true;
+	return false;
+}
+
+static void pdr_ue_put(struct reply *r, const struct pdr_rule *pdr)
+{
+	struct prefix ue;
+
+	reply_list_open(r, NULL);
+	for (unsigned f = 0; f < sizeof(families); f++)
+		if (ue_get(pdr, families[f], &ue))
+			ue_put(r, &ue);
+	reply_list_close(r);
+}
+
+// --- tables, a kind of rule each ---
+
+static void tunnels_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
+{
+	static const char *const columns[] = {
+		"number", "teid", "address", "interface", "direction", "chosen_by", NULL,
+	};
+
+	reply_table_open(r, "tunnels", columns);
+	for (unsigned i = 0; i < rules->n_tunnels; i++) {
+		const struct tunnel_rule *t = &rules->tunnels[i];
+
+		reply_row(r);
+		reply_uint(r, NULL, t->number);
+		teid_put(r, true, t->teid);
+		v4_put(r, true, t->v4);
+		reply_str(r, NULL,
+			  t->iface < n4->env.n_ifaces ? n4->env.ifaces[t->iface].name : NULL);
+		reply_str(r, NULL, t->up ? "up" : "down");
+		reply_str(r, NULL, t->given ? "smf" : "upf");
+	}
+	reply_table_close(r);
+}
+
+static void qfis_put(struct reply *r, uint64_t qfis)
+{
+	reply_list_open(r, NULL);
+	for (unsigned i = 0; i < 64; i++)
+		if (qfis >> i & 1)
+			reply_uint(r, NULL, i);
+	reply_list_close(r);
+}
+
+static void pdrs_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
+{
+	static const char *const columns[] = {
+		"id",   "precedence", "source",  "network_instance",     "tunnel",
+		"ue",   "qfis",       "filters", "outer_header_removal", "far",
+		"qers", "urrs",       NULL,
+	};
+
+	reply_table_open(r, "pdrs", columns);
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		const struct pdr_rule *pdr = &rules->pdrs[i];
+
+		reply_row(r);
+		reply_uint(r, NULL, pdr->id);
+		reply_uint(r, NULL, pdr->precedence);
+		reply_str(r, NULL, interface_str(pdr->pdi.source));
+		ni_put(r, n4, pdr->pdi.ni);
+		number_put(r, pdr->tunnel != 0, pdr->tunnel);
+		pdr_ue_put(r, pdr);
+		qfis_put(r, pdr->pdi.qfis);
+		reply_uint(r, NULL, pdr->pdi.n_filters);
+		number_put(r, pdr->outer_header_removal >= 0, (uint64_t)pdr->outer_header_removal);
+		number_put(r, pdr->has_far, pdr->far);
+		ids_put(r, pdr->qers, pdr->n_qers);
+		ids_put(r, pdr->urrs, pdr->n_urrs);
+	}
+	reply_table_close(r);
+}
+
+static void filters_put(struct reply *r, const struct rules *rules)
+{
+	static const char *const columns[] = {"pdr", "filter", NULL};
+	char text[SDF_STRLEN];
+
+	reply_table_open(r, "filters", columns);
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		const struct pdr_rule *pdr = &rules->pdrs[i];
+
+		for (unsigned k = 0; k < pdr->pdi.n_filters; k++) {
+			sdf_str(&pdr->pdi.filters[k], text, sizeof(text));
+			reply_row(r);
+			reply_uint(r, NULL, pdr->id);
+			reply_str(r, NULL, text);
+		}
+	}
+	reply_table_close(r);
+}
+
+static void far_address_put(struct reply *r, const struct far_rule *far)
+{
+	struct addr v6 = addr_v6(far->v6.s6_addr);
+	char text[ADDR_STRLEN];
+
+	if (far->ohc & (OHC_GTPU_UDP_V6 | OHC_UDP_V6))
+		reply_str(r, NULL, addr_str(text, &v6));
+	else
+		v4_put(r, (far->ohc & (OHC_GTPU_UDP_V4 | OHC_UDP_V4)) != 0, far->v4);
+}
+
+static void fars_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
+{
+	static const char *const columns[] = {
+		"id",           "action", "destination", "network_instance",
+		"outer_header", "teid",   "address",     "dscp",
+		"bar",          NULL,
+	};
+	// By bit: APPLY_ and OHC_ (rules/model.h).
+	static const char *const actions[] = {
+		"DROP", "FORW", "BUFF", "NOCP", "DUPL", "IPMA", "IPMD", "DFRT", NULL,
+	};
+	static const char *const headers[] = {
+		"GTP-U/UDP/IPv4", "GTP-U/UDP/IPv6", "UDP/IPv4", "UDP/IPv6", NULL,
+	};
+
+	reply_table_open(r, "fars", columns);
+	for (unsigned i = 0; i < rules->n_fars; i++) {
+		const struct far_rule *far = &rules->fars[i];
+
+		reply_row(r);
+		reply_uint(r, NULL, far->id);
+		flags_put(r, far->action, actions);
+		reply_str(r, NULL, far->has_parameters ? interface_str(far->destination) : NULL);
+		ni_put(r, n4, far->has_parameters ? far->ni : RULES_NI_NONE);
+		flags_put(r, far->ohc, headers);
+		teid_put(r, far->ohc & (OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6), far->teid);
+		far_address_put(r, far);
+		number_put(r, far->dscp != 0xff, far->dscp);
+		number_put(r, far->has_bar, far->bar);
+	}
+	reply_table_close(r);
+}
+
+static const char *gate_str(uint8_t gate)
+{
+	return gate ? "closed" : "open";
+}
+
+static void qers_put(struct reply *r, const struct rules *rules)
+{
+	static const char *const columns[] = {
+		"id",           "qfi",        "gate_up",      "gate_down", "mbr_up_bps",
+		"mbr_down_bps", "gbr_up_bps", "gbr_down_bps", NULL,
+	};
+
+	reply_table_open(r, "qers", columns);
+	for (unsigned i = 0; i < rules->n_qers; i++) {
+		const struct qer_rule *qer = &rules->qers[i];
+
+		reply_row(r);
+		reply_uint(r, NULL, qer->id);
+		number_put(r, qer->has_qfi, qer->qfi);
+		reply_str(r, NULL, gate_str(qer->gate_up));
+		reply_str(r, NULL, gate_str(qer->gate_down));
+		number_put(r, qer->has_mbr, qer->mbr_up_bps);
+		number_put(r, qer->has_mbr, qer->mbr_down_bps);
+		number_put(r, qer->has_gbr, qer->gbr_up_bps);
+		number_put(r, qer->has_gbr, qer->gbr_down_bps);
+	}
+	reply_table_close(r);
+}
+
+static void volumes_put(struct reply *r, const struct urr_volumes *v)
+{
+	number_put(r, v->flags & 1, v->total);
+	number_put(r, v->flags & 2, v->up);
+	number_put(r, v->flags & 4, v->down);
+}
+
+static void urrs_put(struct reply *r, const struct rules *rules)
+{
+	static const char *const columns[] = {
+		"id",
+		"method",
+		"triggers",
+		"threshold_bytes",
+		"threshold_up_bytes",
+		"threshold_down_bytes",
+		"quota_bytes",
+		"quota_up_bytes",
+		"quota_down_bytes",
+		"threshold_s",
+		"quota_s",
+		"period_s",
+		"linked",
+		NULL,
+	};
+	static const char *const methods[] = {"DURAT", "VOLUM", "EVENT", NULL};
+
+	reply_table_open(r, "urrs", columns);
+	for (unsigned i = 0; i < rules->n_urrs; i++) {
+		const struct urr_rule *urr = &rules->urrs[i];
+
+		reply_row(r);
+		reply_uint(r, NULL, urr->id);
+		flags_put(r, urr->method, methods);
+		reply_printf(r, NULL, "0x%06" PRIx32, urr->triggers);
+		volumes_put(r, &urr->threshold);
+		volumes_put(r, &urr->quota);
+		number_put(r, urr->time_threshold_s != 0, urr->time_threshold_s);
+		number_put(r, urr->time_quota_s != 0, urr->time_quota_s);
+		number_put(r, urr->period_s != 0, urr->period_s);
+		ids_put(r, urr->linked, urr->n_linked);
+	}
+	reply_table_close(r);
+}
+
+static void bars_put(struct reply *r, const struct rules *rules)
+{
+	static const char *const columns[] = {"id", "ddn_delay_ms", "suggested_packets", NULL};
+
+	reply_table_open(r, "bars", columns);
+	for (unsigned i = 0; i < rules->n_bars; i++) {
+		const struct bar_rule *bar = &rules->bars[i];
+
+		reply_row(r);
+		reply_uint(r, NULL, bar->id);
+		reply_uint(r, NULL, bar->ddn_delay_50ms * 50u);
+		number_put(r, bar->has_suggested, bar->suggested_packets);
+	}
+	reply_table_close(r);
+}
+
+void rules_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
+{
+	tunnels_put(r, n4, rules);
+	pdrs_put(r, n4, rules);
+	filters_put(r, rules);
+	fars_put(r, n4, rules);
+	qers_put(r, rules);
+	urrs_put(r, rules);
+	bars_put(r, rules);
+}

@@ -1,0 +1,327 @@
+// ctl: show sessions and show session over a table of PFCP sessions and one worker's mailbox.
+//
+// The worker carries out its mails when a test says so, so that clients and sessions can go before.
+
+#include "ctl_kit.h"
+
+#include <stdalign.h>
+
+#include "base/clock.h"
+#include "pfcp/assoc.h"
+#include "pfcp/n4.h"
+#include "pfcp/n4_session.h"
+#include "rules_kit.h"
+#include "worker/mailbox.h"
+#include "worker/worker.h"
+
+#define N(a) (sizeof(a) / sizeof((a)[0]))
+#define SLOTS 8
+#define RING 8
+
+static const struct n4_iface ifaces[] = {{.name = "n3", .roles = N4_ROLE_N3},
+					 {.name = "n6", .roles = N4_ROLE_N6}};
+static const struct n4_ni nis[] = {{"internet", 1}};
+
+static struct n4 n4;
+static struct assoc assoc;
+static struct worker worker;
+static struct worker *workers[] = {&worker};
+static struct session_line up[SLOTS], down[SLOTS];
+static struct ctl_view view;
+static alignas(128) uint8_t ring_memory[2][4096];
+
+static struct rte_ring *ring_make(unsigned i)
+{
+	struct rte_ring *ring = (struct rte_ring *)ring_memory[i];
+
+	CU_ASSERT_TRUE_FATAL(rte_ring_get_memsize(RING) <= (ssize_t)sizeof(ring_memory[i]));
+	CU_ASSERT_EQUAL_FATAL(rte_ring_init(ring, "test", RING, RING_F_SP_ENQ | RING_F_SC_DEQ), 0);
+	return ring;
+}
+
+static void parts_open(void)
+{
+	clock_stop();
+	memset(&worker, 0, sizeof(worker));
+	worker.mailbox = (struct mailbox){.to_worker = ring_make(0), .to_control = ring_make(1)};
+	worker.mailbox.waiting_tail = &worker.mailbox.waiting;
+	worker.table = (struct session_table){.n_slots = SLOTS, .up = up, .down = down};
+	memset(&n4, 0, sizeof(n4));
+	n4.conf.max_sessions = 100000;
+	n4.env = (struct n4_env){.workers = workers,
+				 .n_workers = 1,
+				 .ifaces = ifaces,
+				 .n_ifaces = 2,
+				 .nis = nis,
+				 .n_nis = 1};
+	CU_ASSERT_EQUAL_FATAL(n4_sessions_init(&n4), 0);
+	memset(&assoc, 0, sizeof(assoc));
+	CU_ASSERT_EQUAL_FATAL(node_id_parse("smf.example", &assoc.id), 0);
+	view = (struct ctl_view){.version = "t", .workers = workers, .n_workers = 1, .n4 = &n4};
+}
+
+static void parts_close(void)
+{
+	while (!LIST_EMPTY(&assoc.sessions))
+		n4_session_free(&n4, LIST_FIRST(&assoc.sessions));
+	n4_sessions_fini(&n4);
+	clock_start();
+}
+
+static struct n4_session *session_make(uint64_t seid, struct rules *rules)
+{
+	struct n4_session *session = n4_session_new(&n4, &assoc, seid);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(session);
+	session->cp_seid = 0x77;
+	session->rules = rules;
+	session->slot = (struct slot){.owner = 0, .index = 3, .version = 9};
+	session->since_s = 1800000000;
+	addr_parse("192.0.2.4", &session->cp_addr);
+	return session;
+}
+
+static struct n4_session *session_open5gs(uint64_t seid)
+{
+	struct rules *rules = kit_open5gs("10.45.0.2", "2001:db8:cafe:2::");
+	struct tunnel_rule *t;
+
+	for (uint8_t number = 1; number <= 2; number++) {
+		t = rules_tunnel_add(rules);
+		t->number = number;
+		t->up = number == 1;
+		t->teid = 0xfeed0000u + number;
+		t->v4 = kit_v4("192.0.2.1");
+	}
+	kit_open5gs_gnb(rules, 0x1234, "192.0.2.99");
+	return session_make(seid, rules);
+}
+
+static void mail_run(void)
+{
+	mailbox_run(&worker, 16);
+	mailbox_collect(&worker);
+	ctl_kit_run();
+}
+
+// --- one session ---
+
+static void test_show_session(void)
+{
+	int status;
+	bool end;
+	int fd;
+
+	parts_open();
+	ctl_kit_open(&view);
+	session_open5gs(0xabcdef0123456789);
+	up[3] = (struct session_line){.packets = 12, .bytes = 3400};
+	down[3] = (struct session_line){.packets = 5, .bytes = 600};
+	fd = peer_open();
+	peer_send(fd, "text show session 0xabcdef0123456789\n", 37);
+	CU_ASSERT_STRING_EQUAL(peer_read(fd, &end), ""); // its owner has not told yet
+	CU_ASSERT_EQUAL(mailbox_outstanding(&worker), 1);
+	mail_run();
+	CU_ASSERT_TRUE(golden_is("ctl-session.txt", strchr(peer_read(fd, &end), '\n') + 1));
+	// Those that follow it wait their turn.
+	peer_send(fd, "json show session 12379813738877118345\nprompt\n", 46);
+	CU_ASSERT_STRING_EQUAL(peer_read(fd, &end), "");
+	mail_run();
+	{
+		char *text = strchr(peer_read(fd, &end), '\n') + 1;
+		char *rest = strstr(text, "\n0 6\nsluice");
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(rest);
+		rest[1] = '\0';
+		CU_ASSERT_TRUE(golden_is("ctl-session.json", text));
+	}
+	CU_ASSERT_PTR_NOT_NULL(peer_ask(fd, "text show session 0xabc\n", &status));
+	CU_ASSERT_EQUAL(status, CTL_FAILED);
+	close(fd);
+	ctl_kit_run();
+	ctl_kit_close();
+	parts_close();
+}
+
+// What may go while the owner is being asked.
+static void test_gone_meanwhile(void)
+{
+	static const char request[] = "text show session 0x1\n";
+	struct n4_session *session;
+	bool end;
+	int fd;
+
+	parts_open();
+	ctl_kit_open(&view);
+	// The session.
+	session = session_open5gs(1);
+	fd = peer_open();
+	peer_send(fd, request, strlen(request));
+	n4_session_free(&n4, session);
+	mail_run();
+	CU_ASSERT_STRING_EQUAL(peer_read(fd, &end),
+			       "1 40\nno session with SEID 0x0000000000000001\n");
+	// The session, and another has its SEID.
+	session = session_open5gs(1);
+	peer_send(fd, request, strlen(request));
+	session->slot.version++;
+	mail_run();
+	CU_ASSERT_STRING_EQUAL(peer_read(fd, &end),
+			       "1 40\nno session with SEID 0x0000000000000001\n");
+	// The client. One that has only stopped asking gets its answer.
+	peer_send(fd, request, strlen(request));
+	shutdown(fd, SHUT_WR);
+	ctl_kit_run();
+	mail_run();
+	CU_ASSERT_EQUAL(strncmp(peer_read(fd, &end), "0 ", 2), 0);
+	CU_ASSERT_TRUE(end);
+	close(fd);
+	fd = peer_open();
+	peer_send(fd, request, strlen(request));
+	close(fd);
+	ctl_kit_run();
+	mail_run();
+	CU_ASSERT_EQUAL(ctl_clients(ctl_kit.ctl), 0);
+	// The server.
+	fd = peer_open();
+	peer_send(fd, request, strlen(request));
+	CU_ASSERT_EQUAL(mailbox_outstanding(&worker), 1);
+	ctl_kit_close();
+	mailbox_run(&worker, 16);
+	CU_ASSERT_EQUAL(mailbox_collect(&worker), 1);
+	close(fd);
+	parts_close();
+}
+
+// --- pages ---
+
+#define MANY 2500
+
+// Reads pages with this command and where each one says the next begins; how many rows in all.
+static unsigned pages_read(const char *command, unsigned limit, unsigned *ret_pages)
+{
+	char line[200];
+	unsigned rows = 0;
+
+	snprintf(line, sizeof(line), "%s", command);
+	for (*ret_pages = 1; *ret_pages < 10000; ++*ret_pages) {
+		const char *text = strbuf_text(&call_line(&view, REPLY_JSON, line)->out);
+		unsigned on_page = 0;
+		const char *next = strstr(text, "\"next\":\"");
+
+		for (const char *at = text; (at = strstr(at, "{\"seid\":")); at++)
+			on_page++;
+		CU_ASSERT_TRUE(on_page <= limit);
+		rows += on_page;
+		if (!next)
+			break;
+		snprintf(line, sizeof(line), "%s from %.18s", command, next + 8);
+	}
+	return rows;
+}
+
+static void test_pages(void)
+{
+	const char *text;
+	unsigned pages;
+
+	parts_open();
+	for (unsigned i = 1; i <= MANY; i++) {
+		struct rules *rules = rules_new();
+		char ue[20];
+
+		snprintf(ue, sizeof(ue), "10.45.%u.%u", i >> 8, i & 0xff);
+		kit_ue_set(kit_pdr_down(rules, 1, 1, 1), ue, NULL);
+		session_make(0, rules);
+	}
+	CU_ASSERT_EQUAL(pages_read("show sessions", CTL_ROWS_MAX, &pages), MANY);
+	CU_ASSERT_EQUAL(pages, 3);
+	CU_ASSERT_EQUAL(pages_read("show sessions limit 7", 7, &pages), MANY);
+	CU_ASSERT_EQUAL(pages, (MANY + 6) / 7);
+	CU_ASSERT_EQUAL(pages_read("show sessions ue 10.45.1.2", CTL_ROWS_MAX, &pages), 1);
+	CU_ASSERT_EQUAL(pages_read("show sessions ue 10.46.1.2", CTL_ROWS_MAX, &pages), 0);
+	// One that is only being made is not shown.
+	session_make(0, NULL);
+	CU_ASSERT_EQUAL(pages_read("show sessions", CTL_ROWS_MAX, &pages), MANY);
+	text = strbuf_text(&call_line(&view, REPLY_TEXT, "show sessions limit 1")->out);
+	CU_ASSERT_EQUAL(strncmp(text, "SEID ", 5), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "total  2501\nnext   0x"));
+	parts_close();
+}
+
+// Sessions of one bucket are in order, so a page may end and begin among them.
+static void test_pages_in_a_bucket(void)
+{
+	unsigned pages;
+
+	parts_open();
+	n4_sessions_fini(&n4);
+	n4.conf.max_sessions = 1; // the fewest buckets that there are
+	CU_ASSERT_EQUAL_FATAL(n4_sessions_init(&n4), 0);
+	for (unsigned i = 0; i < 1000; i++)
+		session_make(0, rules_new());
+	CU_ASSERT_EQUAL(pages_read("show sessions limit 1", 1, &pages), 1000);
+	CU_ASSERT_EQUAL(pages, 1000);
+	parts_close();
+}
+
+// --- associations and counters ---
+
+static void test_associations(void)
+{
+	struct endpoint from;
+	struct node_id id;
+	struct assoc *a;
+	const char *text;
+
+	parts_open();
+	n4.conf.max_assocs = 4;
+	n4.conf.max_assocs_per_addr = 4;
+	n4.assocs = assoc_table_new();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(n4.assocs);
+	CU_ASSERT_EQUAL_FATAL(endpoint_parse("192.0.2.4:8805", 0, &from), 0);
+	CU_ASSERT_EQUAL_FATAL(node_id_parse("192.0.2.4", &id), 0);
+	a = assoc_add(&n4, &id, &from);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(a);
+	a->since_s = 1800000000;
+	a->cp_features = 0x100;
+	a->requests = 7;
+	clock_warp_ns(1500 * (int64_t)NS_PER_MS);
+	CU_ASSERT_STRING_EQUAL(
+		strbuf_text(&call_line(&view, REPLY_JSON, "show associations")->out),
+		"{\"associations\":[{\"node_id\":\"192.0.2.4\",\"address\":\"192.0.2.4:8805\","
+		"\"state\":\"up\",\"sessions\":0,\"since\":\"2027-01-15T08:00:00Z\","
+		"\"heard_ms\":1500,\"requests\":7,\"heartbeats_rx\":0,\"heartbeats_tx\":0,"
+		"\"path_failures\":0,\"cp_features\":\"0x100\"}]}\n");
+	n4.counters.counter[N4_COUNT_timeouts] = 2;
+	n4.counters.rx[50] = 3;
+	n4.counters.tx[51] = 3;
+	n4.counters.causes_tx[1] = 2;
+	n4.counters.causes_tx[65] = 1;
+	text = strbuf_text(&call_line(&view, REPLY_TEXT, "show pfcp counters")->out);
+	CU_ASSERT_STRING_EQUAL(text, "timeouts  2  requests of ours that nobody answered\n"
+				     "\n"
+				     "messages:\n"
+				     "  TYPE  MESSAGE                         RX  TX\n"
+				     "    50  Session Establishment Request    3   0\n"
+				     "    51  Session Establishment Response   0   3\n"
+				     "\n"
+				     "causes:\n"
+				     "  VALUE  CAUSE                      RX  TX\n"
+				     "      1  Request accepted            0   2\n"
+				     "     65  Session context not found   0   1\n");
+	printf("%s", strstr(text, "65  Session context not found   0   1\n") ? "" : text);
+	assoc_table_free(&n4);
+	parts_close();
+}
+
+static CU_TestInfo tests[] = {
+	{"show session", test_show_session},
+	{"gone meanwhile", test_gone_meanwhile},
+	{"pages", test_pages},
+	{"pages in a bucket", test_pages_in_a_bucket},
+	{"associations", test_associations},
+	CU_TEST_INFO_NULL,
+};
+
+UNIT_MAIN("ctl_session")
