@@ -1,0 +1,161 @@
+// From the configuration to running ports: DPDK's environment, buffers, interfaces (upf.h).
+
+#include <stdio.h>
+#include <string.h>
+
+#include "app/upf.h"
+#include "base/log.h"
+
+static int fail(const struct port_error *err)
+{
+	log_error("%s", err->text);
+	return -1;
+}
+
+static enum eal_hugepages hugepages(enum config_tristate t)
+{
+	switch (t) {
+	case CONFIG_OFF:
+		return EAL_HUGEPAGES_OFF;
+	case CONFIG_ON:
+		return EAL_HUGEPAGES_ON;
+	case CONFIG_AUTO:
+		break;
+	}
+	return EAL_HUGEPAGES_AUTO;
+}
+
+static void eal_conf_fill(const struct config *c, struct eal_conf *ret)
+{
+	*ret = (struct eal_conf){
+		.hugepages = hugepages(c->eal.hugepages),
+		.memory_mb = c->eal.memory_mb,
+		.n_cpus = c->workers.n_cpus,
+		.main_cpu = c->eal.main_cpu,
+	};
+	snprintf(ret->file_prefix, sizeof(ret->file_prefix), "%s", c->eal.file_prefix);
+	memcpy(ret->cpus, c->workers.cpus, c->workers.n_cpus * sizeof(ret->cpus[0]));
+	for (unsigned i = 0; i < c->n_ifaces; i++)
+		if (c->ifaces[i].mode == CONFIG_MODE_NATIVE && ret->n_pci < EAL_MAX_PCI)
+			snprintf(ret->pci[ret->n_pci++], sizeof(ret->pci[0]), "%.31s",
+				 c->ifaces[i].device);
+}
+
+static enum port_mode port_mode(enum config_mode mode)
+{
+	switch (mode) {
+	case CONFIG_MODE_AF_XDP:
+		return PORT_AF_XDP;
+	case CONFIG_MODE_AF_PACKET:
+		return PORT_AF_PACKET;
+	case CONFIG_MODE_NATIVE:
+		return PORT_NATIVE;
+	case CONFIG_MODE_VDEV:
+		break;
+	}
+	return PORT_VDEV;
+}
+
+static void port_conf_fill(const struct config_iface *c, struct port_conf *ret)
+{
+	*ret = (struct port_conf){
+		.mode = port_mode(c->mode),
+		.mtu = (uint16_t)c->mtu,
+		.vlan = (uint16_t)c->vlan,
+		.rx_desc = (uint16_t)c->rx_descriptors,
+		.tx_desc = (uint16_t)c->tx_descriptors,
+		.xdp = c->xdp == CONFIG_XDP_NATIVE    ? PORT_XDP_NATIVE
+		       : c->xdp == CONFIG_XDP_GENERIC ? PORT_XDP_GENERIC
+						      : PORT_XDP_AUTO,
+		.zero_copy = c->zero_copy == CONFIG_ON	  ? PORT_ZERO_COPY_ON
+			     : c->zero_copy == CONFIG_OFF ? PORT_ZERO_COPY_OFF
+							  : PORT_ZERO_COPY_AUTO,
+		.busy_budget = c->busy_budget,
+		.is_n3 = c->roles & (CONFIG_ROLE_N3 | CONFIG_ROLE_N9),
+		.is_n6 = c->roles & CONFIG_ROLE_N6,
+		.n_addrs = c->n_addresses,
+	};
+	snprintf(ret->name, sizeof(ret->name), "%s", c->name);
+	snprintf(ret->device, sizeof(ret->device), "%s", c->device);
+	for (unsigned i = 0; i < c->n_addresses; i++)
+		ret->addrs[i] = c->addresses[i].addr;
+}
+
+static int pools_make(struct upf *upf, struct port_error *err)
+{
+	const struct config *c = &upf->config;
+	uint32_t mtu = 0;
+
+	for (unsigned i = 0; i < c->n_ifaces; i++)
+		mtu = c->ifaces[i].mtu > mtu ? c->ifaces[i].mtu : mtu;
+	for (unsigned i = 0; i < c->workers.n_cpus; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "packets%u", i);
+		upf->pools[i] = port_mempool_new(name, c->sessions.mbufs, (uint16_t)mtu, 256, err);
+		if (!upf->pools[i])
+			return -1;
+	}
+	return 0;
+}
+
+// What the interface's UEs are reached by goes up to Sluice, all else stays with the host.
+static int steer_pools(struct upf *upf)
+{
+	const struct config *c = &upf->config;
+
+	for (unsigned i = 0; i < c->n_nis; i++)
+		for (unsigned k = 0; k < c->nis[i].n_pools; k++) {
+			int rc = port_ue_prefix_add(upf->ifaces[c->nis[i].iface], &c->nis[i].pools[k]);
+
+			if (rc != 0) {
+				log_error("%s: cannot steer the pools of %s: %s",
+					  c->nis[i].interface, c->nis[i].name, strerror(-rc));
+				return -1;
+			}
+		}
+	return 0;
+}
+
+int upf_ports_open(struct upf *upf)
+{
+	const struct config *c = &upf->config;
+	struct port_error err = {0};
+	struct eal_conf eal;
+
+	upf->n_workers = c->workers.n_cpus;
+	eal_conf_fill(c, &eal);
+	if (eal_start(&eal, &err) != 0 || pools_make(upf, &err) != 0)
+		return fail(&err);
+	for (unsigned i = 0; i < c->n_ifaces; i++) {
+		struct port_conf conf;
+
+		port_conf_fill(&c->ifaces[i], &conf);
+		upf->ifaces[i] = port_open(&conf, upf->n_workers, upf->pools, &err);
+		if (!upf->ifaces[i])
+			return fail(&err);
+		upf->n_ifaces++;
+	}
+	return steer_pools(upf);
+}
+
+int upf_ports_start(struct upf *upf)
+{
+	struct port_error err = {0};
+
+	for (unsigned i = 0; i < upf->n_ifaces; i++)
+		if (port_start(upf->ifaces[i], &err) != 0)
+			return fail(&err);
+	return 0;
+}
+
+void upf_ports_close(struct upf *upf)
+{
+	for (unsigned i = 0; i < upf->n_ifaces; i++)
+		port_stop(upf->ifaces[i]);
+	for (unsigned i = 0; i < upf->n_ifaces; i++)
+		port_close(upf->ifaces[i]);
+	upf->n_ifaces = 0;
+	for (unsigned i = 0; i < upf->n_workers; i++)
+		rte_mempool_free(upf->pools[i]);
+}

@@ -1,0 +1,313 @@
+// From the configuration to tables, workers and N4 (upf.h).
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+#include <rte_rcu_qsbr.h>
+
+#include "app/upf.h"
+#include "base/log.h"
+#include "base/rand.h"
+#include "pipeline/pipeline.h"
+
+#define ARENA_BYTES_EACH 1024 // of address space for a session's rules, were none alike
+#define ARENA_BYTES_MORE (64u << 20)
+#define MAIL_RING 4096
+#define PUNT_RING 1024
+
+static int no_memory(const char *what)
+{
+	log_error("no memory for %s: raise eal.memory_mb or lower sessions.max", what);
+	return -1;
+}
+
+static int qsbr_make(struct upf *upf)
+{
+	upf->qsbr = rte_zmalloc("qsbr", rte_rcu_qsbr_get_memsize(MAX_WORKERS), RTE_CACHE_LINE_SIZE);
+	if (!upf->qsbr || rte_rcu_qsbr_init(upf->qsbr, MAX_WORKERS) != 0)
+		return no_memory("quiescent states");
+	for (unsigned i = 0; i < upf->n_workers; i++)
+		rte_rcu_qsbr_thread_register(upf->qsbr, i);
+	return 0;
+}
+
+static int locator_make(struct upf *upf)
+{
+	const struct config *c = &upf->config;
+
+	upf->locator = locator_new(c->sessions.max, upf->qsbr);
+	if (!upf->locator)
+		return no_memory("locators");
+	for (unsigned i = 0; i < c->n_nis; i++)
+		for (unsigned k = 0; k < c->nis[i].n_pools; k++) {
+			char text[PREFIX_STRLEN];
+
+			if (locator_pool_add(upf->locator, c->nis[i].iface, &c->nis[i].pools[k]) == 0)
+				continue;
+			log_info("%s: pool %s is looked up by hash: it is not one of the first %d of "
+				 "its interface, or too large",
+				 c->nis[i].name, prefix_str(text, &c->nis[i].pools[k]), LOCATOR_POOLS);
+		}
+	return 0;
+}
+
+static void neigh_iface_fill(const struct config_iface *c, const struct iface *iface,
+			     struct neigh_iface *ret)
+{
+	*ret = (struct neigh_iface){
+		.vlan = iface->vlan,
+		.mtu = iface->mtu,
+		.access = c->roles & (CONFIG_ROLE_N3 | CONFIG_ROLE_N9),
+		.gateway_v4 = c->gateway,
+		.gateway_v6 = c->gateway6,
+	};
+	memcpy(ret->mac, iface->mac.addr_bytes, ETH_MAC_BYTES);
+	for (unsigned i = 0; i < c->n_addresses && i < NEIGH_ADDRS; i++)
+		ret->addrs[ret->n_addrs++] = c->addresses[i];
+}
+
+static int neigh_make(struct upf *upf)
+{
+	const struct config *c = &upf->config;
+	struct neigh_conf conf = {
+		.n_ifaces = upf->n_ifaces,
+		.n_peers = (uint16_t)c->sessions.peers,
+		.hold_packets = (uint16_t)c->sessions.hold_packets,
+		.stats = &upf->control.stats,
+		.io = control_neigh_io(&upf->control),
+	};
+
+	for (unsigned i = 0; i < upf->n_ifaces; i++)
+		neigh_iface_fill(&c->ifaces[i], upf->ifaces[i], &conf.ifaces[i]);
+	upf->control.mbufs = upf->pools[0];
+	upf->control.neigh = neigh_new(&conf);
+	return upf->control.neigh ? 0 : no_memory("neighbours");
+}
+
+static void parse_conf_fill(const struct config_iface *c, const struct iface *iface, unsigned index,
+			    struct parse_conf *ret)
+{
+	*ret = (struct parse_conf){
+		.vlan_tci_id = iface->vlan,
+		.mtu = iface->mtu,
+		.iface = (uint8_t)index,
+		.access = c->roles & (CONFIG_ROLE_N3 | CONFIG_ROLE_N9),
+		.core = c->roles & CONFIG_ROLE_N6,
+	};
+	for (unsigned i = 0; i < c->n_addresses && i < PARSE_LOCAL_MAX; i++) {
+		const struct addr *addr = &c->addresses[i].addr;
+		struct local_addr *local = &ret->local[ret->n_local++];
+
+		local->family = addr->family;
+		local->gtpu = ret->access;
+		if (addr->family == ADDR_V4)
+			local->v4 = addr->v4;
+		else
+			memcpy(local->v6, addr->v6, sizeof(local->v6));
+	}
+}
+
+static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *teids, uint32_t n_slots,
+		       uint32_t n_tunnels)
+{
+	const struct config *c = &upf->config;
+	struct worker_conf conf = {
+		.id = id,
+		.n_workers = upf->n_workers,
+		.n_slots = n_slots,
+		.n_tunnels = n_tunnels,
+		.n_peers = c->sessions.peers,
+		.punt_ring = PUNT_RING,
+		.mail_ring = MAIL_RING,
+		.burst = c->workers.burst,
+		.sleep = c->workers.idle == CONFIG_IDLE_SLEEP,
+		.socket = (int)rte_lcore_to_socket_id(eal_worker_lcore(id)),
+		.arena = &upf->arena,
+		.locator = upf->locator,
+		.teids = teids,
+		.pool = upf->pools[id],
+		.qsbr = upf->qsbr,
+	};
+
+	upf->control.workers[id] = worker_new(&conf);
+	if (!upf->control.workers[id])
+		return no_memory("a worker's tables");
+	for (unsigned i = 0; i < upf->n_ifaces; i++) {
+		struct parse_conf parse;
+
+		parse_conf_fill(&c->ifaces[i], upf->ifaces[i], i, &parse);
+		worker_iface_add(upf->control.workers[id], i, &parse, &upf->ifaces[i]->mac,
+				 upf->ifaces[i]->rx[id], upf->ifaces[i]->tx[id]);
+	}
+	return 0;
+}
+
+// Slots and tunnels are shared out evenly; rounding up keeps the configured sum in reach.
+static int workers_make(struct upf *upf)
+{
+	const struct config *c = &upf->config;
+	uint32_t n_slots = (c->sessions.max + upf->n_workers - 1) / upf->n_workers;
+	uint32_t n_tunnels = (c->sessions.tunnels + upf->n_workers - 1) / upf->n_workers;
+	uint32_t key[TEID_KEY_WORDS];
+	struct teid_scheme teids;
+
+	rand_bytes(key, sizeof(key));
+	if (teid_scheme_init(&teids, upf->n_workers, n_slots + n_tunnels, key) != 0) {
+		log_error("sessions.max and sessions.tunnels: too many for 32-bit TEIDs with %u workers",
+			  upf->n_workers);
+		return -1;
+	}
+	upf->slots = slots_new(upf->n_workers, n_slots, n_tunnels, &teids);
+	if (!upf->slots)
+		return no_memory("slots");
+	for (unsigned i = 0; i < upf->n_workers; i++) {
+		if (worker_make(upf, i, &teids, n_slots, n_tunnels) != 0)
+			return -1;
+		upf->control.n_workers++;
+	}
+	if (workers_connect(upf->control.workers, upf->n_workers, c->sessions.handoff_ring) != 0)
+		return no_memory("handoff rings");
+	return 0;
+}
+
+// --- N4 --------------------------------------------------------------------------------------------------
+
+// A UE address outside the pools: the port is told, so that its packets come up.
+static void ue_prefix(void *ctx, unsigned iface, const struct prefix *prefix, bool add)
+{
+	struct upf *upf = ctx;
+	int rc = add ? port_ue_prefix_add(upf->ifaces[iface], prefix)
+		     : port_ue_prefix_del(upf->ifaces[iface], prefix);
+
+	if (rc != 0)
+		log_warn_limited("%s: cannot %s a UE address: %s", upf->ifaces[iface]->name,
+				 add ? "steer" : "forget", strerror(-rc));
+}
+
+static void n4_ifaces_fill(struct upf *upf)
+{
+	for (unsigned i = 0; i < upf->n_ifaces; i++) {
+		const struct config_iface *c = &upf->config.ifaces[i];
+		struct n4_iface *ni = &upf->n4_ifaces[i];
+
+		ni->name = c->name;
+		ni->roles = (uint8_t)((c->roles & CONFIG_ROLE_N3 ? N4_ROLE_N3 : 0) |
+				      (c->roles & CONFIG_ROLE_N6 ? N4_ROLE_N6 : 0) |
+				      (c->roles & CONFIG_ROLE_N9 ? N4_ROLE_N9 : 0));
+		for (unsigned k = 0; k < c->n_addresses; k++) {
+			const struct addr *addr = &c->addresses[k].addr;
+
+			// GTP-U over IPv6 is not offered, so no F-TEID may name an IPv6 address.
+			if (addr->family == ADDR_V4 && !ni->has_v4) {
+				ni->has_v4 = true;
+				ni->v4.s_addr = addr->v4;
+			}
+		}
+	}
+	for (unsigned i = 0; i < upf->config.n_nis; i++)
+		upf->n4_nis[i] = (struct n4_ni){
+			.name = upf->config.nis[i].name,
+			.iface = (uint8_t)upf->config.nis[i].iface,
+		};
+}
+
+static int n4_make(struct upf *upf)
+{
+	const struct config *c = &upf->config;
+	struct n4_env env = {
+		.slots = upf->slots,
+		.locator = upf->locator,
+		.arena = &upf->arena,
+		.neigh = upf->control.neigh,
+		.workers = upf->control.workers,
+		.n_workers = upf->n_workers,
+		.ifaces = upf->n4_ifaces,
+		.n_ifaces = upf->n_ifaces,
+		.nis = upf->n4_nis,
+		.n_nis = c->n_nis,
+		.chain = service_chain,
+		.ue_prefix = ue_prefix,
+		.ue_prefix_ctx = upf,
+	};
+	struct n4_conf conf;
+
+	n4_ifaces_fill(upf);
+	n4_conf_init(&conf);
+	conf.listen[0] = (struct endpoint){.addr = c->n4.address, .port = (uint16_t)c->n4.port};
+	if (node_id_parse(c->node.id, &conf.node_id) != 0) {
+		log_error("node.id: %s is neither an address nor a domain name", c->node.id);
+		return -1;
+	}
+	conf.peers = c->n4.peers;
+	conf.n_peers = c->n4.n_peers;
+	conf.t1_ms = c->n4.t1_ms;
+	conf.n1 = c->n4.n1;
+	conf.heartbeat_s = (c->n4.heartbeat_ms + 999) / 1000; // 0 alone means none
+	conf.path_failure = c->n4.on_path_failure == CONFIG_PATH_FAILURE_DROP ? N4_PATH_END
+									      : N4_PATH_KEEP;
+	conf.max_assocs = c->n4.associations;
+	conf.max_sessions = c->sessions.max;
+	conf.max_pdrs = c->sessions.pdrs;
+	conf.max_answers_per_peer = c->n4.requests_per_peer;
+	upf->n4 = n4_new(&conf, &env, &n4_session_ops);
+	return upf->n4 ? 0 : no_memory("N4");
+}
+
+int upf_sessions_make(struct upf *upf)
+{
+	const struct config *c = &upf->config;
+	unsigned n_services;
+	const struct service *const *services = service_registry(&n_services);
+	char why[256];
+
+	if (dispatch_init(services, n_services, why, sizeof(why)) != 0) {
+		log_error("services: %s", why);
+		return -1;
+	}
+	if (rule_arena_init(&upf->arena, (size_t)c->sessions.max * ARENA_BYTES_EACH +
+						 ARENA_BYTES_MORE) != 0)
+		return no_memory("rules");
+	if (qsbr_make(upf) != 0 || locator_make(upf) != 0 || workers_make(upf) != 0 ||
+	    neigh_make(upf) != 0)
+		return -1;
+	for (unsigned i = 0; i < upf->n_workers; i++)
+		upf->control.workers[i]->routes = neigh_routes(upf->control.neigh);
+	return n4_make(upf);
+}
+
+void upf_sessions_free(struct upf *upf)
+{
+	n4_free(upf->n4);
+	neigh_free(upf->control.neigh);
+	workers_disconnect(upf->control.workers, upf->control.n_workers);
+	for (unsigned i = 0; i < upf->control.n_workers; i++)
+		worker_free(upf->control.workers[i]);
+	slots_free(upf->slots);
+	locator_free(upf->locator);
+	rule_arena_fini(&upf->arena);
+	rte_free(upf->qsbr);
+}
+
+int upf_workers_launch(struct upf *upf)
+{
+	for (unsigned i = 0; i < upf->n_workers; i++)
+		if (rte_eal_remote_launch(pipeline_loop, upf->control.workers[i], eal_worker_lcore(i)) != 0) {
+			log_error("worker %u: its lcore does not start", i);
+			return -1;
+		}
+	upf->launched = true;
+	return 0;
+}
+
+void upf_workers_stop(struct upf *upf)
+{
+	for (unsigned i = 0; i < upf->control.n_workers; i++)
+		__atomic_store_n(&upf->control.workers[i]->stop, true, __ATOMIC_RELAXED);
+	if (upf->launched)
+		rte_eal_mp_wait_lcore();
+	upf->launched = false;
+}

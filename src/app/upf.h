@@ -1,0 +1,69 @@
+// The whole daemon: every part, made from the configuration, and the order of starting and stopping.
+//
+// Control thread (EAL's main lcore). Whoever needs a part gets it from here; nobody below includes this.
+
+#pragma once
+
+#include "config/config.h"
+#include "pfcp/n4.h"
+#include "port/port.h"
+#include "rules/arena.h"
+#include "session/locator.h"
+#include "session/slots.h"
+#include "worker/control.h"
+#include "worker/worker.h"
+
+struct event;
+struct event_base;
+struct rte_rcu_qsbr;
+
+struct upf {
+	struct config config;
+
+	// Ports.
+	struct rte_mempool *pools[MAX_WORKERS];
+	struct iface *ifaces[CONFIG_IFACES_MAX];
+	unsigned n_ifaces;
+
+	// What sessions are made of.
+	struct rte_rcu_qsbr *qsbr;
+	struct locator *locator;
+	struct rule_arena arena;
+	struct slots *slots;
+	struct n4 *n4;
+	struct n4_iface n4_ifaces[CONFIG_IFACES_MAX];
+	struct n4_ni n4_nis[CONFIG_NIS_MAX];
+
+	// Workers, neighbours, and the rings between them and the control thread.
+	struct control control;
+	unsigned n_workers; // configured
+	bool launched;
+
+	// The control thread's own.
+	struct event_base *base;
+	struct event *timers[2];
+	struct event *signals[2];
+	struct event *copies[CONFIG_IFACES_MAX];
+	struct ctl *ctl;
+	bool stop;
+};
+
+// Everything up to packets flowing. 0, or -1 after an error line that says what to do; then upf_stop() takes
+// down what stands.
+int upf_start(struct upf *upf);
+// Runs until a signal or upf->stop.
+void upf_run(struct upf *upf);
+void upf_stop(struct upf *upf);
+
+// start_ports.c: EAL, buffers, interfaces.
+int upf_ports_open(struct upf *upf);
+int upf_ports_start(struct upf *upf);
+void upf_ports_close(struct upf *upf);
+// start_sessions.c: tables, workers, N4.
+int upf_sessions_make(struct upf *upf);
+void upf_sessions_free(struct upf *upf);
+int upf_workers_launch(struct upf *upf);
+void upf_workers_stop(struct upf *upf);
+// control.c: what the control thread does in turns.
+int upf_control_start(struct upf *upf);
+void upf_control_stop(struct upf *upf);
