@@ -111,7 +111,8 @@ int upf_control_start(struct upf *upf)
 void upf_control_stop(struct upf *upf)
 {
 	struct event **const lists[] = {upf->timers, upf->signals, upf->copies};
-	const unsigned sizes[] = {RTE_DIM(upf->timers), RTE_DIM(upf->signals), RTE_DIM(upf->copies)};
+	const unsigned sizes[] = {RTE_DIM(upf->timers), RTE_DIM(upf->signals),
+				  RTE_DIM(upf->copies)};
 
 	for (unsigned i = 0; i < RTE_DIM(lists); i++)
 		for (unsigned k = 0; k < sizes[i]; k++)

@@ -63,8 +63,8 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"config", required_argument, NULL, 'c'}, {"check", required_argument, NULL, 'k'},
-		{"sample", no_argument, NULL, 's'},	  {"version", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},	  {NULL, 0, NULL, 0},
+		{"sample", no_argument, NULL, 's'},       {"version", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 	};
 	const char *path = DEFAULT_CONFIG;
 	struct upf *upf = calloc(1, sizeof(*upf));

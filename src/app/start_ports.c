@@ -1,4 +1,6 @@
 // From the configuration to running ports: DPDK's environment, buffers, interfaces (upf.h).
+//
+// Control thread. What cannot work ends here with a line that says what to do.
 
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +69,7 @@ static void port_conf_fill(const struct config_iface *c, struct port_conf *ret)
 		.xdp = c->xdp == CONFIG_XDP_NATIVE    ? PORT_XDP_NATIVE
 		       : c->xdp == CONFIG_XDP_GENERIC ? PORT_XDP_GENERIC
 						      : PORT_XDP_AUTO,
-		.zero_copy = c->zero_copy == CONFIG_ON	  ? PORT_ZERO_COPY_ON
+		.zero_copy = c->zero_copy == CONFIG_ON    ? PORT_ZERO_COPY_ON
 			     : c->zero_copy == CONFIG_OFF ? PORT_ZERO_COPY_OFF
 							  : PORT_ZERO_COPY_AUTO,
 		.busy_budget = c->busy_budget,
@@ -106,7 +108,8 @@ static int steer_pools(struct upf *upf)
 
 	for (unsigned i = 0; i < c->n_nis; i++)
 		for (unsigned k = 0; k < c->nis[i].n_pools; k++) {
-			int rc = port_ue_prefix_add(upf->ifaces[c->nis[i].iface], &c->nis[i].pools[k]);
+			int rc = port_ue_prefix_add(upf->ifaces[c->nis[i].iface],
+						    &c->nis[i].pools[k]);
 
 			if (rc != 0) {
 				log_error("%s: cannot steer the pools of %s: %s",

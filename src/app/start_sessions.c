@@ -1,4 +1,6 @@
 // From the configuration to tables, workers and N4 (upf.h).
+//
+// Control thread. Everything is sized once, here; nothing grows later but the rules' arena, which is only reserved.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,11 +48,14 @@ static int locator_make(struct upf *upf)
 		for (unsigned k = 0; k < c->nis[i].n_pools; k++) {
 			char text[PREFIX_STRLEN];
 
-			if (locator_pool_add(upf->locator, c->nis[i].iface, &c->nis[i].pools[k]) == 0)
+			if (locator_pool_add(upf->locator, c->nis[i].iface, &c->nis[i].pools[k]) ==
+			    0)
 				continue;
-			log_info("%s: pool %s is looked up by hash: it is not one of the first %d of "
-				 "its interface, or too large",
-				 c->nis[i].name, prefix_str(text, &c->nis[i].pools[k]), LOCATOR_POOLS);
+			log_info(
+				"%s: pool %s is looked up by hash: it is not one of the first %d of "
+				"its interface, or too large",
+				c->nis[i].name, prefix_str(text, &c->nis[i].pools[k]),
+				LOCATOR_POOLS);
 		}
 	return 0;
 }
@@ -111,8 +116,8 @@ static void parse_conf_fill(const struct config_iface *c, const struct iface *if
 	}
 }
 
-static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *teids, uint32_t n_slots,
-		       uint32_t n_tunnels)
+static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *teids,
+		       uint32_t n_slots, uint32_t n_tunnels)
 {
 	const struct config *c = &upf->config;
 	struct worker_conf conf = {
@@ -157,8 +162,9 @@ static int workers_make(struct upf *upf)
 
 	rand_bytes(key, sizeof(key));
 	if (teid_scheme_init(&teids, upf->n_workers, n_slots + n_tunnels, key) != 0) {
-		log_error("sessions.max and sessions.tunnels: too many for 32-bit TEIDs with %u workers",
-			  upf->n_workers);
+		log_error(
+			"sessions.max and sessions.tunnels: too many for 32-bit TEIDs with %u workers",
+			upf->n_workers);
 		return -1;
 	}
 	upf->slots = slots_new(upf->n_workers, n_slots, n_tunnels, &teids);
@@ -268,8 +274,8 @@ int upf_sessions_make(struct upf *upf)
 		log_error("services: %s", why);
 		return -1;
 	}
-	if (rule_arena_init(&upf->arena, (size_t)c->sessions.max * ARENA_BYTES_EACH +
-						 ARENA_BYTES_MORE) != 0)
+	if (rule_arena_init(&upf->arena,
+			    (size_t)c->sessions.max * ARENA_BYTES_EACH + ARENA_BYTES_MORE) != 0)
 		return no_memory("rules");
 	if (qsbr_make(upf) != 0 || locator_make(upf) != 0 || workers_make(upf) != 0 ||
 	    neigh_make(upf) != 0)
@@ -295,7 +301,8 @@ void upf_sessions_free(struct upf *upf)
 int upf_workers_launch(struct upf *upf)
 {
 	for (unsigned i = 0; i < upf->n_workers; i++)
-		if (rte_eal_remote_launch(pipeline_loop, upf->control.workers[i], eal_worker_lcore(i)) != 0) {
+		if (rte_eal_remote_launch(pipeline_loop, upf->control.workers[i],
+					  eal_worker_lcore(i)) != 0) {
 			log_error("worker %u: its lcore does not start", i);
 			return -1;
 		}

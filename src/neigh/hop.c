@@ -1,15 +1,29 @@
-// Next hops: found, made, asked for, refreshed, forgotten (hop.h). Control thread.
+// Next hops: found, made, asked for, refreshed, forgotten (hop.h).
+//
+// Control thread. A hop is asked for when something needs it, HOP_TRIES times a second apart, and again when it has
+// been known for HOP_FRESH_NS.
 
 #include "neigh/hop.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_hash_crc.h>
+
 #include "base/clock.h"
+
+static unsigned bucket_of(const struct neigh *n, unsigned iface, const struct addr *addr)
+{
+	struct route_key key = route_key(iface, addr->family,
+					 addr->family == ADDR_V4 ? (const uint8_t *)&addr->v4
+								 : addr->v6);
+
+	return rte_hash_crc(&key, sizeof(key), n->seed) % HOP_BUCKETS;
+}
 
 struct hop *hop_lookup(const struct neigh *n, unsigned iface, const struct addr *addr)
 {
-	for (struct hop *hop = n->hops; hop; hop = hop->next)
+	for (struct hop *hop = n->buckets[bucket_of(n, iface, addr)]; hop; hop = hop->beside)
 		if (hop->iface == iface && addr_eq(&hop->addr, addr))
 			return hop;
 	return NULL;
@@ -17,6 +31,7 @@ struct hop *hop_lookup(const struct neigh *n, unsigned iface, const struct addr 
 
 static struct hop *hop_new(struct neigh *n, unsigned iface, const struct addr *addr)
 {
+	struct hop **bucket = &n->buckets[bucket_of(n, iface, addr)];
 	struct hop *hop;
 
 	if (n->n_hops == HOPS_MAX)
@@ -34,6 +49,8 @@ static struct hop *hop_new(struct neigh *n, unsigned iface, const struct addr *a
 	hop->answered_ns = clock_now_ns();
 	hop->next = n->hops;
 	n->hops = hop;
+	hop->beside = *bucket;
+	*bucket = hop;
 	n->n_hops++;
 	return hop;
 }
@@ -76,6 +93,10 @@ void hop_free(struct neigh *n, struct hop *hop)
 	while (*at != hop)
 		at = &(*at)->next;
 	*at = hop->next;
+	at = &n->buckets[bucket_of(n, hop->iface, &hop->addr)];
+	while (*at != hop)
+		at = &(*at)->beside;
+	*at = hop->beside;
 	n->n_hops--;
 	free(hop->held);
 	free(hop);
@@ -92,6 +113,8 @@ void hop_learn(struct neigh *n, struct hop *hop, const uint8_t mac[ETH_MAC_BYTES
 		return;
 	memcpy(hop->mac, mac, ETH_MAC_BYTES);
 	peers_update(n, hop);
+	if (hop->wanted)
+		peers_plain(n, hop);
 	hold_release(n, hop);
 }
 
@@ -104,8 +127,9 @@ static void hop_fail(struct neigh *n, struct hop *hop)
 	hold_drop(n, hop, DROP_neigh_failed);
 	if (was_known)
 		peers_update(n, hop);
-	if (hop->tunnels || hop->gateway)
+	if (hop->gateway)
 		return;
+	hop->wanted = false;
 	if (hop->plain != PEER_NONE)
 		peers_forget_plain(n, hop);
 }

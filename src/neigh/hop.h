@@ -7,8 +7,10 @@
 
 #include "neigh/neigh.h"
 
-#define HOPS_MAX 4096        // neighbours at most, on all interfaces
-#define HOP_TRIES 3          // questions before giving up
+#define HOPS_MAX 4096                     // neighbours at most, on all interfaces
+#define HOPS_ASKED_FOR (HOPS_MAX / 4 * 3) // of these, that user packets may make us ask for
+#define HOP_BUCKETS 1024
+#define HOP_TRIES 3 // questions before giving up
 #define HOP_RETRY_NS 1000000000ull
 #define HOP_FRESH_NS 30000000000ull // after this a known neighbour is asked again, at its address
 #define HOP_FAILED_NS 5000000000ull // for this long a silent neighbour is not asked again
@@ -20,18 +22,20 @@ struct held {
 };
 
 struct hop {
-	struct hop *next;
+	struct hop *next;   // of all
+	struct hop *beside; // of its bucket
 	struct addr addr;
 	uint8_t iface;
 	uint8_t state; // enum hop_state
 	uint8_t tries; // questions since the last answer
 	bool gateway;  // of the configuration: never forgotten
+	bool wanted;   // user packets go to it: it is to have a plain peer once it is known
 	uint8_t mac[ETH_MAC_BYTES];
-	uint16_t plain; // its plain peer, PEER_NONE: none
+	uint16_t plain;   // its plain peer, PEER_NONE: none
 	uint16_t tunnels; // GTP-U peers that leave through it
 	uint16_t n_held;
-	struct held *held;  // [hold_packets] while it is asked for
-	uint64_t asked_ns;  // the last question
+	struct held *held;    // [hold_packets] while it is asked for
+	uint64_t asked_ns;    // the last question
 	uint64_t answered_ns; // the last answer; when new: the first question
 };
 
@@ -43,7 +47,10 @@ enum peer_use {
 
 struct peer_book {
 	enum peer_use use;
-	bool unsaid;   // the workers could not be told yet
+	bool unsaid;      // the workers could not be told yet
+	bool routed;      // a plain one: workers find it by its address
+	uint16_t telling; // times that they are being told now
+	int32_t key; // its place among the routes' hops, to be freed when all have forgotten it; -1: none
 	uint32_t refs; // sessions' tunnels
 	struct hop *hop;
 	struct peer peer; // as the workers have it
@@ -57,6 +64,8 @@ struct neigh {
 	unsigned n_peers_used;
 	struct hop *hops;
 	unsigned n_hops;
+	struct hop *buckets[HOP_BUCKETS];
+	uint32_t seed; // of the buckets: who chooses addresses must not choose buckets
 };
 
 // hop.c
@@ -77,12 +86,14 @@ void hold_release(struct neigh *n, struct hop *hop); // the hop is known: send a
 void hold_drop(struct neigh *n, struct hop *hop, enum drop reason);
 
 // resolve.c
+bool is_own(const struct neigh_iface *iface, const struct addr *addr);
 void resolve_ask(struct neigh *n, struct hop *hop);
 void control_drop(struct neigh *n, struct rte_mbuf *mbuf, enum drop reason);
 
 // peers.c
 void peers_tick(struct neigh *n);
-// A plain peer for a hop, PEER_NONE when none is free.
+// A plain peer for a hop, PEER_NONE when none is free: then its packets go by the control thread. Workers
+// find it by the hop's address once all of them have it.
 uint16_t peers_plain(struct neigh *n, struct hop *hop);
 void peers_forget_plain(struct neigh *n, struct hop *hop);
 // Writes the headers of all peers that leave through the hop anew, and tells the workers.

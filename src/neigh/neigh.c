@@ -1,4 +1,6 @@
-// Neighbours: set up, packets that wait, time (neigh.h). Control thread.
+// Neighbours: set up, packets that wait, time (neigh.h).
+//
+// Control thread.
 
 #include "neigh/neigh.h"
 
@@ -63,6 +65,7 @@ struct neigh *neigh_new(const struct neigh_conf *conf)
 		return NULL;
 	n->conf = *conf;
 	n->next_peer = 1;
+	n->seed = (uint32_t)rand_u64();
 	n->peers = calloc(conf->n_peers, sizeof(*n->peers));
 	n->routes.hops = hops_new(HOPS_MAX);
 	if (!n->peers || !n->routes.hops) {
@@ -93,15 +96,50 @@ const struct route_table *neigh_routes(const struct neigh *n)
 	return &n->routes;
 }
 
+// Whether the frame was made for this peer. Its index may have got another one while the frame was on its way.
+static bool is_for(const struct peer_book *book, const struct rte_mbuf *mbuf, unsigned iface)
+{
+	const struct hop *hop = book->hop;
+	const uint8_t *ip = rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, book->peer.eth_bytes);
+	const struct ip4_head *ip4 = (const struct ip4_head *)ip;
+
+	if (hop->iface != iface)
+		return false;
+	if (book->peer.kind == PEER_GTPU_V4)
+		return ip4->dst == book->peer.addr;
+	if (hop->gateway)
+		return true;
+	return hop->addr.family == ADDR_V4
+		       ? *ip >> 4 == 4 && ip4->dst == hop->addr.v4
+		       : *ip >> 4 == 6 && ip6_eq(((const struct ip6_head *)ip)->dst, hop->addr.v6);
+}
+
 void neigh_wait_peer(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
 {
 	const struct pkt *p = rte_mbuf_to_priv(mbuf);
-	struct hop *hop = p->peer < n->conf.n_peers ? n->peers[p->peer].hop : NULL;
+	const struct peer_book *book = &n->peers[p->peer < n->conf.n_peers ? p->peer : PEER_NONE];
 
-	if (hop)
-		hold_packet(n, hop, (struct held){.mbuf = mbuf, .worker = worker});
+	if (book->hop && is_for(book, mbuf, p->iface))
+		hold_packet(n, book->hop, (struct held){.mbuf = mbuf, .worker = worker});
 	else
-		control_drop(n, mbuf, DROP_neigh_failed); // the peer went while the packet was on its way
+		control_drop(n, mbuf,
+			     DROP_neigh_failed); // the peer went while the packet was on its way
+}
+
+// The hop that user packets go to. So that they cannot keep us from asking for gNBs, they may not make us ask
+// for as many as there is room for.
+static struct hop *wanted_hop(struct neigh *n, unsigned iface, const struct addr *dst)
+{
+	struct hop *hop = hop_lookup(n, iface, dst);
+
+	if (!hop && n->n_hops < HOPS_ASKED_FOR)
+		hop = hop_get(n, iface, dst);
+	if (!hop)
+		return NULL;
+	hop->wanted = true;
+	if (hop->state == HOP_KNOWN)
+		peers_plain(n, hop);
+	return hop;
 }
 
 void neigh_wait_hop(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
@@ -110,12 +148,22 @@ void neigh_wait_hop(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
 	const uint8_t *user = rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, p->user);
 	struct addr dst = p->family == 4 ? addr_v4(((const struct ip4_head *)user)->dst)
 					 : addr_v6(((const struct ip6_head *)user)->dst);
-	struct hop *hop = hop_get(n, p->iface, &dst);
+	struct hop *hop;
 
-	if (!hop || peers_plain(n, hop) == PEER_NONE)
+	if (is_own(&n->conf.ifaces[p->iface], &dst)) {
+		control_drop(n, mbuf, DROP_not_for_us);
+		return;
+	}
+	hop = wanted_hop(n, p->iface, &dst);
+	if (!hop) {
 		control_drop(n, mbuf, DROP_neigh_hold_full);
-	else
-		hold_packet(n, hop, (struct held){.mbuf = mbuf, .worker = worker, .bare = true});
+		return;
+	}
+	// Without the link header that it came with, where it has one, and without padding.
+	mbuf->data_off = (uint16_t)(mbuf->data_off + p->user);
+	mbuf->data_len = p->user_bytes;
+	mbuf->pkt_len = p->user_bytes;
+	hold_packet(n, hop, (struct held){.mbuf = mbuf, .worker = worker, .bare = true});
 }
 
 void neigh_tick(struct neigh *n)

@@ -29,7 +29,7 @@ struct neigh_iface {
 	uint16_t mtu;
 	bool access; // carries N3 or N9: tunnels may leave here
 	uint8_t n_addrs;
-	struct prefix addrs[NEIGH_ADDRS]; // own addresses with their subnets' lengths
+	struct prefix addrs[NEIGH_ADDRS];   // own addresses with their subnets' lengths
 	struct addr gateway_v4, gateway_v6; // ADDR_NONE: none
 };
 
@@ -47,10 +47,11 @@ struct neigh_io {
 struct neigh_conf {
 	unsigned n_ifaces;
 	struct neigh_iface ifaces[ROUTE_IFACES];
-	uint16_t n_peers;       // peer indices 1 .. n_peers - 1 are given out
-	uint16_t hold_packets;  // for each neighbour that is being asked for
+	uint16_t n_peers;      // peer indices 1 .. n_peers - 1 are given out
+	uint16_t hold_packets; // for each neighbour that is being asked for
 	struct neigh_io io;
-	struct stats *stats;    // of the control thread: neigh counts injected, made, held, consumed, drops
+	struct stats
+		*stats; // of the control thread: neigh counts injected, made, held, consumed, drops
 };
 
 // Also makes the peers of the gateways, and asks for them. NULL without memory. Start-up.

@@ -1,4 +1,6 @@
-// Peers: indices, headers, and who leaves through which hop (hop.h, session/peer.h). Control thread.
+// Peers: indices, headers, and who leaves through which hop (hop.h, session/peer.h).
+//
+// Control thread. An index is given out again only when every worker has forgotten its last use.
 
 #include "neigh/hop.h"
 
@@ -15,6 +17,7 @@ static void peer_publish(struct neigh *n, uint16_t index)
 	struct peer_book *book = &n->peers[index];
 
 	book->unsaid = n->conf.io.peer_set(n->conf.io.ctx, index, &book->peer) != 0;
+	book->telling += !book->unsaid;
 }
 
 void peers_tick(struct neigh *n)
@@ -31,7 +34,8 @@ static void peer_write(const struct neigh *n, struct peer *peer, const struct ho
 	uint8_t *end = peer->header + PEER_HEADER_BYTES;
 	bool tunnel = peer->kind == PEER_GTPU_V4;
 	unsigned type = hop->addr.family == ADDR_V4 ? ETH_TYPE_IP4 : ETH_TYPE_IP6;
-	uint8_t *ip = end - (GTPU_BYTES + GTPU_OPTION_BYTES + GTPU_PSC_BYTES) - UDP_BYTES - IP4_BYTES;
+	uint8_t *ip = end - (GTPU_BYTES + GTPU_OPTION_BYTES + GTPU_PSC_BYTES) - UDP_BYTES -
+		      IP4_BYTES;
 
 	peer->state = hop->state == HOP_KNOWN ? PEER_READY : PEER_WAIT;
 	peer->iface = hop->iface;
@@ -68,9 +72,10 @@ static uint16_t peer_take(struct neigh *n)
 	for (uint16_t tried = 1; tried < n->conf.n_peers; tried++) {
 		uint16_t index = n->next_peer;
 
-		n->next_peer = (uint16_t)(n->next_peer + 1 == n->conf.n_peers ? 1 : n->next_peer + 1);
+		n->next_peer = (uint16_t)(n->next_peer + 1 == n->conf.n_peers ? 1
+									      : n->next_peer + 1);
 		if (n->peers[index].use == PEER_UNUSED) {
-			n->peers[index] = (struct peer_book){.use = PEER_USED};
+			n->peers[index] = (struct peer_book){.use = PEER_USED, .key = -1};
 			n->n_peers_used++;
 			return index;
 		}
@@ -86,14 +91,6 @@ static void peer_give(struct neigh *n, uint16_t index)
 	book->hop = NULL;
 	book->peer = (struct peer){.state = PEER_FREE};
 	peer_publish(n, index);
-}
-
-void neigh_peer_settled(struct neigh *n, uint16_t index)
-{
-	if (n->peers[index].use != PEER_LEAVING)
-		return;
-	n->peers[index].use = PEER_UNUSED;
-	n->n_peers_used--;
 }
 
 unsigned neigh_peers_used(const struct neigh *n)
@@ -112,16 +109,22 @@ void peers_update(struct neigh *n, struct hop *hop)
 
 // --- plain peers -----------------------------------------------------------------------------------------
 
+static struct route_key hop_key(const struct hop *hop)
+{
+	return route_key(hop->iface, hop->addr.family,
+			 hop->addr.family == ADDR_V4 ? (const uint8_t *)&hop->addr.v4
+						     : hop->addr.v6);
+}
+
+// The last quarter of the peers is for gNBs and UPFs.
 uint16_t peers_plain(struct neigh *n, struct hop *hop)
 {
-	struct route_key key = route_key(hop->iface, hop->addr.family,
-					 hop->addr.family == ADDR_V4 ? (const uint8_t *)&hop->addr.v4
-								     : hop->addr.v6);
 	uint16_t index = hop->plain;
 
 	if (index != PEER_NONE)
 		return index;
-	index = peer_take(n);
+	if (hop->gateway || n->n_peers_used < n->conf.n_peers - n->conf.n_peers / 4u)
+		index = peer_take(n);
 	if (index == PEER_NONE)
 		return PEER_NONE;
 	n->peers[index].hop = hop;
@@ -130,23 +133,44 @@ uint16_t peers_plain(struct neigh *n, struct hop *hop)
 	hop->plain = index;
 	peer_write(n, &n->peers[index].peer, hop);
 	peer_publish(n, index);
-	if (rte_hash_add_key_data(n->routes.hops, &key, (void *)(uintptr_t)index) != 0) {
-		hop->plain = PEER_NONE;
-		peer_give(n, index);
-		return PEER_NONE;
-	}
 	return index;
 }
 
 void peers_forget_plain(struct neigh *n, struct hop *hop)
 {
-	struct route_key key = route_key(hop->iface, hop->addr.family,
-					 hop->addr.family == ADDR_V4 ? (const uint8_t *)&hop->addr.v4
-								     : hop->addr.v6);
+	struct peer_book *book = &n->peers[hop->plain];
+	struct route_key key = hop_key(hop);
 
-	rte_hash_del_key(n->routes.hops, &key);
+	if (book->routed)
+		book->key = rte_hash_del_key(n->routes.hops, &key);
 	peer_give(n, hop->plain);
 	hop->plain = PEER_NONE;
+}
+
+// All workers have the peer: from now on they may find it by its address.
+static void route_add(struct neigh *n, uint16_t index)
+{
+	struct peer_book *book = &n->peers[index];
+	struct route_key key = hop_key(book->hop);
+
+	book->routed = rte_hash_add_key_data(n->routes.hops, &key, (void *)(uintptr_t)index) == 0;
+}
+
+void neigh_peer_settled(struct neigh *n, uint16_t index)
+{
+	struct peer_book *book = &n->peers[index];
+
+	book->telling--;
+	if (book->telling || book->unsaid)
+		return;
+	if (book->use == PEER_USED && book->peer.kind == PEER_PLAIN && !book->routed)
+		route_add(n, index);
+	if (book->use != PEER_LEAVING)
+		return;
+	if (book->key >= 0)
+		rte_hash_free_key_with_position(n->routes.hops, book->key);
+	*book = (struct peer_book){.use = PEER_UNUSED};
+	n->n_peers_used--;
 }
 
 // --- tunnels ---------------------------------------------------------------------------------------------
@@ -168,7 +192,8 @@ static int tunnel_route(const struct neigh *n, const struct addr *addr, unsigned
 {
 	for (unsigned access = 1; access <= 1; access--) // those made for tunnels first
 		for (unsigned i = 0; i < n->conf.n_ifaces; i++)
-			if (n->conf.ifaces[i].access == access && onlink(&n->conf.ifaces[i], addr)) {
+			if (n->conf.ifaces[i].access == access &&
+			    onlink(&n->conf.ifaces[i], addr)) {
 				*ret_iface = i;
 				*ret_hop = *addr;
 				return 0;

@@ -42,7 +42,7 @@ static const struct addr *own_addr(const struct neigh_iface *iface, const struct
 	return any;
 }
 
-static bool is_own(const struct neigh_iface *iface, const struct addr *addr)
+bool is_own(const struct neigh_iface *iface, const struct addr *addr)
 {
 	for (unsigned i = 0; i < iface->n_addrs; i++)
 		if (addr_eq(&iface->addrs[i].addr, addr))
@@ -79,7 +79,8 @@ static void learn(struct neigh *n, unsigned iface, const struct addr *addr, cons
 		hop_learn(n, hop, mac);
 }
 
-static void arp_read(struct neigh *n, unsigned worker, unsigned at, const struct arp_head *arp, bool reply)
+static void arp_read(struct neigh *n, unsigned worker, unsigned at, const struct arp_head *arp,
+		     bool reply)
 {
 	const struct neigh_iface *iface = &n->conf.ifaces[at];
 	struct addr sender = addr_v4(arp->sender);
@@ -91,11 +92,12 @@ static void arp_read(struct neigh *n, unsigned worker, unsigned at, const struct
 	learn(n, at, &sender, arp->sender_mac);
 	if (reply && arp->op == RTE_BE16(ARP_REQUEST) && is_own(iface, &target))
 		send_frame(n, worker, at, frame,
-			   arp_reply_build(frame, iface->vlan, iface->mac, arp->target, arp->sender_mac,
-					   arp->sender));
+			   arp_reply_build(frame, iface->vlan, iface->mac, arp->target,
+					   arp->sender_mac, arp->sender));
 }
 
-static void nd_read(struct neigh *n, unsigned worker, unsigned at, const struct nd_message *nd, bool reply)
+static void nd_read(struct neigh *n, unsigned worker, unsigned at, const struct nd_message *nd,
+		    bool reply)
 {
 	const struct neigh_iface *iface = &n->conf.ifaces[at];
 	struct addr src = addr_v6(nd->src);
@@ -116,8 +118,8 @@ static void nd_read(struct neigh *n, unsigned worker, unsigned at, const struct 
 	bool alone = nd->has_mac && !addr_is_unspecified(&src);
 
 	send_frame(n, worker, at, frame,
-		   nd_advert_build(frame, iface->vlan, iface->mac, nd->target, alone ? nd->mac : NULL,
-				   alone ? nd->src : NULL));
+		   nd_advert_build(frame, iface->vlan, iface->mac, nd->target,
+				   alone ? nd->mac : NULL, alone ? nd->src : NULL));
 }
 
 static void consume(struct neigh *n, struct rte_mbuf *mbuf)
@@ -135,8 +137,8 @@ void neigh_arp(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
 {
 	const struct pkt *p = pkt_of(mbuf);
 
-	arp_read(n, worker, p->iface, rte_pktmbuf_mtod_offset(mbuf, const struct arp_head *, p->outer),
-		 true);
+	arp_read(n, worker, p->iface,
+		 rte_pktmbuf_mtod_offset(mbuf, const struct arp_head *, p->outer), true);
 	consume(n, mbuf);
 }
 
@@ -152,7 +154,8 @@ void neigh_nd(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
 
 void neigh_learn_frame(struct neigh *n, unsigned iface, const uint8_t *frame, uint16_t bytes)
 {
-	struct parse_conf conf = {.iface = (uint8_t)iface, .vlan_tci_id = n->conf.ifaces[iface].vlan};
+	struct parse_conf conf = {.iface = (uint8_t)iface,
+				  .vlan_tci_id = n->conf.ifaces[iface].vlan};
 	struct nd_message nd;
 	struct pkt p;
 

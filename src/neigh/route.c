@@ -1,4 +1,6 @@
 // Routes, the parts that are not inlined (route.h).
+//
+// Workers and the control thread.
 
 #include "neigh/route.h"
 

@@ -22,7 +22,7 @@
 
 struct route_iface {
 	uint8_t n_subnets;
-	uint16_t gateway_v4, gateway_v6; // peers; PEER_NONE: no gateway
+	uint16_t gateway_v4, gateway_v6;      // peers; PEER_NONE: no gateway
 	struct prefix subnets[ROUTE_SUBNETS]; // host bits cleared
 	struct {
 		rte_be32_t net, mask; // IPv4 subnets once more, ready to compare
@@ -65,8 +65,8 @@ static inline uint16_t route_hop(const struct route_table *routes, unsigned ifac
 
 // The peer that a plain packet to `dst` leaves to by this interface: PEER_NONE without a route, ROUTE_ASK
 // for an on-link neighbour that must be resolved first.
-static inline uint16_t route_lookup(const struct route_table *routes, unsigned iface, unsigned family,
-				    const uint8_t *dst)
+static inline uint16_t route_lookup(const struct route_table *routes, unsigned iface,
+				    unsigned family, const uint8_t *dst)
 {
 	const struct route_iface *ri = &routes->ifaces[iface];
 

@@ -44,27 +44,27 @@ static inline uint32_t session_ref_index(struct session_ref r)
 
 // What the packet is for us. The destination address decides first, never the UDP port alone.
 enum pkt_kind {
-	PKT_BAD,             // not to be handled: `drop` says why
-	PKT_GPDU,            // a G-PDU to a local N3/N9 address; `user` is the packet inside
-	PKT_PLAIN,           // an IP packet to no address of ours: from the core to a UE
-	PKT_ECHO_REQUEST,    // GTP-U Echo Request to a local N3/N9 address (TS 29.281 7.2.1)
-	PKT_ECHO_RESPONSE,   // GTP-U Echo Response (7.2.2)
+	PKT_BAD,              // not to be handled: `drop` says why
+	PKT_GPDU,             // a G-PDU to a local N3/N9 address; `user` is the packet inside
+	PKT_PLAIN,            // an IP packet to no address of ours: from the core to a UE
+	PKT_ECHO_REQUEST,     // GTP-U Echo Request to a local N3/N9 address (TS 29.281 7.2.1)
+	PKT_ECHO_RESPONSE,    // GTP-U Echo Response (7.2.2)
 	PKT_ERROR_INDICATION, // GTP-U Error Indication (7.3.1)
-	PKT_END_MARKER,      // GTP-U End Marker (7.3.2)
-	PKT_ARP,             // ARP, request or reply, on Ethernet for IPv4
-	PKT_ND,              // IPv6 neighbour solicitation or advertisement (RFC 4861)
-	PKT_ICMP_ECHO,       // ICMP or ICMPv6 echo request to a local address
+	PKT_END_MARKER,       // GTP-U End Marker (7.3.2)
+	PKT_ARP,              // ARP, request or reply, on Ethernet for IPv4
+	PKT_ND,               // IPv6 neighbour solicitation or advertisement (RFC 4861)
+	PKT_ICMP_ECHO,        // ICMP or ICMPv6 echo request to a local address
 	PKT_KINDS
 };
 
 // Flags of `struct pkt`.
 #define PKT_F_UP 0x01       // from the access side; otherwise down
 #define PKT_F_FRAGMENT 0x02 // the user packet is a fragment (also the first)
-#define PKT_F_NO_L4 0x04    // no L4 header can be read (later fragment, unknown protocol): ports are 0
-#define PKT_F_PSC 0x08      // the G-PDU carried a PDU Session Container (TS 38.415); `qfi` is its QFI
-#define PKT_F_SPOOFED 0x10  // the user's source address is not the session's
+#define PKT_F_NO_L4 0x04 // no L4 header can be read (later fragment, unknown protocol): ports are 0
+#define PKT_F_PSC 0x08   // the G-PDU carried a PDU Session Container (TS 38.415); `qfi` is its QFI
+#define PKT_F_SPOOFED 0x10   // the user's source address is not the session's
 #define PKT_F_TUNNELLED 0x20 // the user packet stands in a GTP-U tunnel header that decap takes off
-#define PKT_F_HANDED 0x40   // it came from another worker
+#define PKT_F_HANDED 0x40    // it came from another worker
 
 #define PKT_QFI_NONE 0xff
 

@@ -28,7 +28,7 @@ void turn_reset(struct turn *t)
 // in; those words are read, and their lines asked for, before the packets of g-1 are worked on.
 void pipeline_batch(struct worker *w, struct turn *t)
 {
-	unsigned up = 0;   // ready before this group was parsed
+	unsigned up = 0; // ready before this group was parsed
 	unsigned down = 0;
 
 	parse_fetch(w, t, 0, RTE_MIN(GROUP, t->n_rx));

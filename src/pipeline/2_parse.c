@@ -12,8 +12,9 @@
 #include "worker/punt.h"
 
 // Of a queue that several interfaces share, the one whose VLAN the frame has.
-static const struct parse_conf *parse_conf_of_vlan(const struct worker *w, const struct worker_rx *rx,
-						   const uint8_t *data, uint32_t len)
+static const struct parse_conf *parse_conf_of_vlan(const struct worker *w,
+						   const struct worker_rx *rx, const uint8_t *data,
+						   uint32_t len)
 {
 	uint16_t vid = 0;
 

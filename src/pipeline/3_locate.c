@@ -1,11 +1,13 @@
 // Locate, the parts that are not inlined (3_locate.h).
+//
+// Worker.
 
 #include "pipeline/3_locate.h"
 
 struct session_ref locate_given(const struct worker *w, const struct pkt *p)
 {
-	const struct ip4_head *ip =
-		rte_pktmbuf_mtod_offset(p->mbuf, const struct ip4_head *, p->outer);
+	const struct ip4_head *ip = rte_pktmbuf_mtod_offset(p->mbuf, const struct ip4_head *,
+							    p->outer);
 	struct locator_teid_key key = {.teid = p->teid, .local = ip->dst};
 
 	return locator_hashed(w->locator->teids, &key);

@@ -28,6 +28,14 @@ static inline void locate_ready(struct worker *w, struct lane *lane, struct pkt 
 	lane->ready[lane->n_ready++] = p;
 }
 
+// Looks into a hash of `n` entries, which the control thread counts: most are empty.
+static inline struct session_ref locate_hashed(const struct rte_hash *hash, const uint32_t *n,
+					       const void *key)
+{
+	return __atomic_load_n(n, __ATOMIC_RELAXED) ? locator_hashed(hash, key)
+						    : (struct session_ref){0, 0};
+}
+
 // The TEID that an SMF chose, if this is one.
 struct session_ref locate_given(const struct worker *w, const struct pkt *p);
 
@@ -70,8 +78,7 @@ static inline void locate_key(struct worker *w, struct turn *t, struct pkt *p)
 		if (unlikely(!word)) {
 			struct locator_v4_key key = {dst, p->iface};
 
-			p->ref = w->locator->n_ue_v4 ? locator_hashed(w->locator->ue_v4, &key)
-						     : (struct session_ref){0, 0};
+			p->ref = locate_hashed(w->locator->ue_v4, &w->locator->n_ue_v4, &key);
 		}
 	} else {
 		const uint8_t *dst = ((const struct ip6_head *)user)->dst;
@@ -81,8 +88,7 @@ static inline void locate_key(struct worker *w, struct turn *t, struct pkt *p)
 			struct locator_v6_key key = {.iface = p->iface};
 
 			memcpy(&key.prefix, dst, sizeof(key.prefix));
-			p->ref = w->locator->n_ue_v6 ? locator_hashed(w->locator->ue_v6, &key)
-						     : (struct session_ref){0, 0};
+			p->ref = locate_hashed(w->locator->ue_v6, &w->locator->n_ue_v6, &key);
 		}
 	}
 	if (likely(word != NULL))

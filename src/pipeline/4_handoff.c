@@ -1,4 +1,6 @@
 // Handoff between workers, both ends (4_handoff.h).
+//
+// Worker: each ring has one producer and one consumer.
 
 #include "pipeline/4_handoff.h"
 
@@ -26,13 +28,18 @@ void handoff_flush(struct worker *w)
 			handoff_flush_to(w, owner);
 }
 
+static_assert(WORKER_BATCH / 2 >= MAX_WORKERS, "each ring has a share of a turn");
+
 // Brings in what one other worker sent: first all that the entries point to, then the packets themselves.
 static void gather_from(struct worker *w, struct turn *t, struct rte_ring *ring)
 {
 	struct handoff entries[WORKER_BURST];
-	unsigned room = RTE_MIN(RTE_MIN(w->burst, (unsigned)WORKER_BURST), WORKER_BATCH - t->n);
+	unsigned share = WORKER_BATCH / 2 /
+			 (w->n_workers - 1); // so that no ring and no queue starves
+	unsigned room = RTE_MIN(RTE_MIN(w->burst, (unsigned)WORKER_BURST), share);
 	unsigned left;
-	unsigned n = rte_ring_sc_dequeue_burst_elem(ring, entries, sizeof(struct handoff), room, &left);
+	unsigned n = rte_ring_sc_dequeue_burst_elem(ring, entries, sizeof(struct handoff), room,
+						    &left);
 
 	if (n == 0)
 		return;
@@ -48,7 +55,8 @@ static void gather_from(struct worker *w, struct turn *t, struct rte_ring *ring)
 
 		*p = *pkt_private(entries[i].mbuf);
 		p->flags |= PKT_F_HANDED;
-		p->ref = session_ref_make(w->id, session_ref_index(entries[i].ref), entries[i].ref.check);
+		p->ref = session_ref_make(w->id, session_ref_index(entries[i].ref),
+					  entries[i].ref.check);
 		locate_ready(w, up ? &t->up : &t->down, p, up);
 	}
 }

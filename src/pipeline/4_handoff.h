@@ -7,7 +7,8 @@
 
 #include "pipeline/pipeline.h"
 
-#define HANDOFF_DOWN (1u << 31) // in an entry's ref.where, whose owner is known: the index is a down line's
+#define HANDOFF_DOWN                                                                               \
+	(1u << 31) // in an entry's ref.where, whose owner is known: the index is a down line's
 
 void handoff_flush_to(struct worker *w, unsigned owner);
 

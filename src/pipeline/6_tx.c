@@ -1,4 +1,6 @@
 // Transmit: one burst for each interface and turn, and the frames of the control thread.
+//
+// Worker. What a port does not take is tried again a few times within the turn, then dropped by name.
 
 #include <rte_ethdev.h>
 
@@ -25,8 +27,8 @@ static void flush_iface(struct worker *w, struct worker_tx *tx)
 	for (unsigned i = 0; i < tx->n; i++)
 		bytes += tx->mbufs[i]->pkt_len;
 	for (unsigned tries = 0; sent < tx->n && tries < WORKER_TX_TRIES;) {
-		unsigned n = rte_eth_tx_burst(tx->queue.port_id, tx->queue.queue_id, &tx->mbufs[sent],
-					      (uint16_t)(tx->n - sent));
+		unsigned n = rte_eth_tx_burst(tx->queue.port_id, tx->queue.queue_id,
+					      &tx->mbufs[sent], (uint16_t)(tx->n - sent));
 
 		sent += n;
 		tries += n == 0;

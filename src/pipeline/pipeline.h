@@ -19,11 +19,12 @@ struct lane {
 	unsigned n_keyed, located;
 	struct pkt *ready[WORKER_BATCH];
 	struct pkt *keyed[WORKER_BATCH];
-	const struct session_ref *words[WORKER_BATCH]; // where keyed[i] finds its reference; NULL: in p->ref
+	const struct session_ref
+		*words[WORKER_BATCH]; // where keyed[i] finds its reference; NULL: in p->ref
 };
 
 struct turn {
-	unsigned n; // packets gathered
+	unsigned n;    // packets gathered
 	unsigned n_rx; // of these, not parsed yet: from queues
 	struct rte_mbuf *mbufs[WORKER_BATCH];
 	uint8_t rx[WORKER_BATCH]; // index of the worker_rx that mbufs[i] came by

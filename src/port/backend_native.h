@@ -1,4 +1,6 @@
 // The part of the native backend that comes before EAL, and that a test calls without a NIC.
+//
+// Control thread.
 
 #pragma once
 

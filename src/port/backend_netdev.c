@@ -1,4 +1,6 @@
-// What af_xdp and af_packet have in common: a device that stays the kernel's. Control thread.
+// What af_xdp and af_packet have in common: a device that stays the kernel's.
+//
+// Control thread.
 
 #include <errno.h>
 #include <string.h>

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -288,8 +289,12 @@ int eal_start(const struct eal_conf *conf, struct port_error *err)
 
 void eal_stop(void)
 {
+	char dir[512];
+
 	if (!started)
 		return;
+	snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
 	rte_eal_cleanup();
+	rmdir(dir); // EAL leaves it; not when another process has files in it
 	started = false;
 }

@@ -1,4 +1,6 @@
-// See netdev.h. Control thread.
+// Questions to the kernel about its network devices (netdev.h): netlink, ethtool, sysfs.
+//
+// Control thread.
 
 #include "port/netdev.h"
 

@@ -1,4 +1,6 @@
-// See port.h. Control thread.
+// Interfaces: opened, started, watched, closed, whatever the mode (port.h).
+//
+// Control thread. Devices that several interfaces share are counted here.
 
 #include "port/port.h"
 

@@ -1,4 +1,6 @@
-// Configuring an ethdev port: queues, offloads, RSS, MTU, whatever its driver. Control thread.
+// Configuring an ethdev port: queues, offloads, RSS, MTU, whatever its driver.
+//
+// Control thread.
 
 #include <errno.h>
 #include <string.h>

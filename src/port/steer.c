@@ -1,4 +1,6 @@
-// See steer.h. Control thread.
+// The user-space side of the XDP program: loading, attaching, its maps (steer.h).
+//
+// Control thread.
 
 #include "port/steer.h"
 

@@ -16,7 +16,8 @@ static inline struct session_place far_tunnel(const struct worker *w, const stru
 					      const struct far *far)
 {
 	if (likely(far->to == FAR_TO_LINE))
-		return (struct session_place){.teid = p->line->down.teid, .peer = p->line->down.peer};
+		return (struct session_place){.teid = p->line->down.teid,
+					      .peer = p->line->down.peer};
 	return w->table.cold[session_ref_index(p->ref)].places[far->place];
 }
 

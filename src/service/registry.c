@@ -36,7 +36,8 @@ struct resolver {
 	size_t why_bytes;
 };
 
-__attribute__((format(printf, 2, 3))) static int refuse(const struct resolver *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static int refuse(const struct resolver *r, const char *fmt,
+							...)
 {
 	va_list args;
 
@@ -158,13 +159,13 @@ static int find_terminal(struct resolver *r, struct service_order *ret)
 	if (terminals != 1)
 		return refuse(r, "%u services are terminal, not one", terminals);
 	if ((int)ret->terminal != last)
-		return refuse(r, "service %s runs after the terminal %s",
-			      ret->services[last]->name, ret->services[ret->terminal]->name);
+		return refuse(r, "service %s runs after the terminal %s", ret->services[last]->name,
+			      ret->services[ret->terminal]->name);
 	return 0;
 }
 
-int service_order_resolve(const struct service *const services[], unsigned n, struct service_order *ret,
-			  char *why, size_t why_bytes)
+int service_order_resolve(const struct service *const services[], unsigned n,
+			  struct service_order *ret, char *why, size_t why_bytes)
 {
 	struct resolver r = {.services = services, .n = n, .why = why, .why_bytes = why_bytes};
 

@@ -58,8 +58,8 @@ struct service_order {
 // Gives each service its bit. 0, or -EINVAL with `why` filled: a name or a bit twice, an unknown name, a
 // cycle (with a member), bits that contradict `before` and `after`, no bit left between them, or not
 // exactly one terminal service, which must come last.
-int service_order_resolve(const struct service *const services[], unsigned n, struct service_order *ret,
-			  char *why, size_t why_bytes);
+int service_order_resolve(const struct service *const services[], unsigned n,
+			  struct service_order *ret, char *why, size_t why_bytes);
 // The services of the tree, in registration order.
 const struct service *const *service_registry(unsigned *ret_n);
 // The chain of a direction for rules with these needs (NEEDS_ of rules/compile.h).

@@ -1,4 +1,6 @@
-// The control thread's side of the locators (locator.h).
+// The writer's side of the locators (locator.h).
+//
+// Control thread.
 
 #include "session/locator.h"
 
@@ -25,7 +27,8 @@ static struct rte_hash *hash_new(const char *name, uint32_t entries, uint32_t ke
 		.hash_func = rte_hash_crc,
 		.hash_func_init_val = (uint32_t)rand_u64(), // keys chosen to collide need the seed
 		.socket_id = SOCKET_ID_ANY,
-		.extra_flag = RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF | RTE_HASH_EXTRA_FLAGS_EXT_TABLE,
+		.extra_flag = RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF |
+			      RTE_HASH_EXTRA_FLAGS_EXT_TABLE,
 	};
 	struct rte_hash_rcu_config rcu = {.v = qsbr, .mode = RTE_HASH_QSBR_MODE_DQ};
 	struct rte_hash *hash = rte_hash_create(&params);
@@ -92,7 +95,8 @@ int locator_pool_add(struct locator *loc, unsigned iface, const struct prefix *p
 // --- UE addresses ----------------------------------------------------------------------------------------
 
 // The word of a pool that `ue` lies in, or NULL.
-static struct session_ref *dense_word(const struct locator *loc, unsigned iface, const struct addr *ue)
+static struct session_ref *dense_word(const struct locator *loc, unsigned iface,
+				      const struct addr *ue)
 {
 	const struct locator_iface *li = &loc->iface[iface];
 
@@ -113,8 +117,8 @@ union ue_key {
 	struct locator_v6_key v6;
 };
 
-static const struct rte_hash *ue_hash(const struct locator *loc, unsigned iface, const struct addr *ue,
-				      union ue_key *ret_key)
+static const struct rte_hash *ue_hash(const struct locator *loc, unsigned iface,
+				      const struct addr *ue, union ue_key *ret_key)
 {
 	if (ue->family == 4) {
 		ret_key->v4 = (struct locator_v4_key){ue->v4, iface};
@@ -125,7 +129,8 @@ static const struct rte_hash *ue_hash(const struct locator *loc, unsigned iface,
 	return loc->ue_v6;
 }
 
-static int hash_add(const struct rte_hash *hash, const void *key, struct session_ref ref, uint32_t *n)
+static int hash_add(const struct rte_hash *hash, const void *key, struct session_ref ref,
+		    uint32_t *n)
 {
 	void *data;
 
@@ -146,7 +151,8 @@ static int hash_del(const struct rte_hash *hash, const void *key, uint32_t *n)
 	return 0;
 }
 
-int locator_ue_add(struct locator *loc, unsigned iface, const struct addr *ue, struct session_ref ref)
+int locator_ue_add(struct locator *loc, unsigned iface, const struct addr *ue,
+		   struct session_ref ref)
 {
 	struct session_ref *word = dense_word(loc, iface, ue);
 	union ue_key key;

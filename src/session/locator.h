@@ -37,10 +37,11 @@ struct locator_iface {
 
 struct locator {
 	struct locator_iface iface[LOCATOR_IFACES];
-	struct rte_hash *ue_v4;  // struct locator_v4_key -> session_ref in the data word
-	struct rte_hash *ue_v6;  // struct locator_v6_key
-	struct rte_hash *teids;  // struct locator_teid_key
-	uint32_t n_ue_v4, n_ue_v6, n_teids; // entries of the hashes: written by control, read by workers
+	struct rte_hash *ue_v4; // struct locator_v4_key -> session_ref in the data word
+	struct rte_hash *ue_v6; // struct locator_v6_key
+	struct rte_hash *teids; // struct locator_teid_key
+	uint32_t n_ue_v4, n_ue_v6,
+		n_teids; // entries of the hashes: written by control, read by workers
 };
 
 struct locator_v4_key {
@@ -67,7 +68,8 @@ void locator_free(struct locator *loc);
 int locator_pool_add(struct locator *loc, unsigned iface, const struct prefix *pool);
 
 // Control thread. -EEXIST: another session has the key, nothing is changed. -ENOSPC: table full.
-int locator_ue_add(struct locator *loc, unsigned iface, const struct addr *ue, struct session_ref ref);
+int locator_ue_add(struct locator *loc, unsigned iface, const struct addr *ue,
+		   struct session_ref ref);
 int locator_teid_add(struct locator *loc, uint32_t teid, rte_be32_t local, struct session_ref ref);
 // -ENOENT when the key is not there.
 int locator_ue_del(struct locator *loc, unsigned iface, const struct addr *ue);

@@ -1,4 +1,6 @@
 // The workers' side of the locators (locator.h): inline, without locks.
+//
+// Any thread.
 
 #pragma once
 
@@ -23,7 +25,8 @@ static inline uint64_t locator_dense_key(const struct addr *addr)
 }
 
 // The word for `key` in one of the pools, or NULL.
-static inline struct session_ref *locator_dense(const struct locator_pool *pools, uint32_t n, uint64_t key)
+static inline struct session_ref *locator_dense(const struct locator_pool *pools, uint32_t n,
+						uint64_t key)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (key - pools[i].base < pools[i].n)

@@ -20,7 +20,7 @@
 
 enum peer_state {
 	PEER_FREE,
-	PEER_WAIT,  // its link address is not known yet: packets go to the control thread to wait
+	PEER_WAIT, // its link address is not known yet: packets go to the control thread to wait
 	PEER_READY,
 };
 
@@ -37,10 +37,11 @@ struct peer {
 	uint8_t state; // enum peer_state
 	uint8_t kind;  // enum peer_kind
 	uint8_t iface;
-	uint8_t eth_bytes;     // 14, or 18 with a VLAN tag
-	uint16_t mtu;          // of the interface: longest IP packet that may leave
-	uint16_t ip_sum;       // one's complement sum of the outer IPv4 header, its length, DSCP and checksum 0
-	uint32_t addr;         // network order, of a PEER_GTPU_V4 or an IPv4 next hop
+	uint8_t eth_bytes; // 14, or 18 with a VLAN tag
+	uint16_t mtu;      // of the interface: longest IP packet that may leave
+	uint16_t
+		ip_sum; // one's complement sum of the outer IPv4 header, its length, DSCP and checksum 0
+	uint32_t addr; // network order, of a PEER_GTPU_V4 or an IPv4 next hop
 	uint8_t spare[52];
 	uint8_t header[PEER_HEADER_BYTES];
 };
@@ -59,8 +60,8 @@ static inline rte_be16_t peer_ip_cksum(const struct peer *peer, uint8_t tos, rte
 
 // Completes a copy of a tunnel header whose IPv4 header is at `ip`, for a GTP-U message of `gtpu_bytes`, its
 // own header included: lengths, DSCP (in place, as `tos`), checksum, TEID.
-static inline void peer_patch(uint8_t *ip, const struct peer *peer, uint8_t tos, unsigned gtpu_bytes,
-			      rte_be32_t teid)
+static inline void peer_patch(uint8_t *ip, const struct peer *peer, uint8_t tos,
+			      unsigned gtpu_bytes, rte_be32_t teid)
 {
 	struct ip4_head *ip4 = (struct ip4_head *)ip;
 	struct udp_head *udp = (struct udp_head *)(ip + IP4_BYTES);

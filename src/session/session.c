@@ -1,4 +1,6 @@
 // The session table of one worker (session.h): set up at start, written by its owner.
+//
+// Each function says whose thread it is on in the header.
 
 #include "session/session.h"
 
@@ -12,7 +14,8 @@ static void *array_new(const char *name, size_t n, size_t size, int socket)
 	return rte_zmalloc_socket(name, n * size, RTE_CACHE_LINE_SIZE, socket);
 }
 
-int session_table_init(struct session_table *table, uint32_t n_slots, uint32_t n_tunnels, int socket)
+int session_table_init(struct session_table *table, uint32_t n_slots, uint32_t n_tunnels,
+		       int socket)
 {
 	*table = (struct session_table){
 		.n_slots = n_slots,
@@ -62,7 +65,8 @@ void session_set(struct session_table *table, const struct session_image *image)
 	memcpy(cold->places, image->places, sizeof(cold->places));
 }
 
-void session_counts_get(const struct session_table *table, uint32_t slot, struct session_counts *ret)
+void session_counts_get(const struct session_table *table, uint32_t slot,
+			struct session_counts *ret)
 {
 	*ret = (struct session_counts){
 		.up_packets = table->up[slot].packets,

@@ -24,22 +24,24 @@ struct session_line {
 	uint32_t rules; // the ruleset's place in the arena (rules/arena.h)
 	union {
 		struct {
-			uint64_t ue_v6; // the UE's /64, network order; 0: none
-			rte_be32_t ue_v4; // the UE's address; 0: none
+			uint64_t ue_v6;                   // the UE's /64, network order; 0: none
+			rte_be32_t ue_v4;                 // the UE's address; 0: none
 		} __attribute__((packed, aligned(4))) up; // 12 bytes: the counters follow
 		struct {
-			rte_be32_t teid; // of the tunnel towards the access side; valid if peer is not 0
-			uint16_t peer;   // gNB or UPF (session/peer.h); 0: none yet
+			rte_be32_t
+				teid; // of the tunnel towards the access side; valid if peer is not 0
+			uint16_t peer; // gNB or UPF (session/peer.h); 0: none yet
 			uint16_t spare;
 			uint32_t spare2;
 		} down;
 	};
-	uint32_t packets; // user packets that went this way
-	uint64_t bytes;   // and their bytes, IP header included
+	uint32_t packets;   // user packets that went this way
+	uint64_t bytes;     // and their bytes, IP header included
 	uint8_t meters[32]; // for two meters, a 16-byte theoretical arrival time each
 };
 static_assert(sizeof(struct session_line) == 64, "one cache line a direction");
-static_assert(offsetof(struct session_line, meters) == 32, "meters stand aligned in the second half");
+static_assert(offsetof(struct session_line, meters) == 32,
+	      "meters stand aligned in the second half");
 
 // Where a FAR of place n sends to.
 struct session_place {
@@ -69,8 +71,8 @@ struct tunnel {
 static_assert(sizeof(struct tunnel) == 16, "four tunnels a cache line");
 
 struct session_table {
-	uint32_t n_slots;   // sessions
-	uint32_t n_tunnels; // tunnel records
+	uint32_t n_slots;               // sessions
+	uint32_t n_tunnels;             // tunnel records
 	struct session_line *up, *down; // [n_slots]
 	struct session_cold *cold;      // [n_slots]
 	struct tunnel *tunnels;         // [n_tunnels]
@@ -95,7 +97,8 @@ struct session_counts {
 };
 
 // Memory of `socket` for the tables, zeroed. 0, or -ENOMEM with nothing kept. Start-up.
-int session_table_init(struct session_table *table, uint32_t n_slots, uint32_t n_tunnels, int socket);
+int session_table_init(struct session_table *table, uint32_t n_slots, uint32_t n_tunnels,
+		       int socket);
 void session_table_fini(struct session_table *table);
 
 // Owner only, outside of a group of packets. A slot with another version is taken over with counters at 0.
@@ -104,6 +107,7 @@ void session_set(struct session_table *table, const struct session_image *image)
 // version is not the slot's.
 int session_clear(struct session_table *table, uint32_t slot, uint32_t version,
 		  struct session_counts *ret);
-void session_counts_get(const struct session_table *table, uint32_t slot, struct session_counts *ret);
+void session_counts_get(const struct session_table *table, uint32_t slot,
+			struct session_counts *ret);
 
 void tunnel_set(struct session_table *table, uint32_t record, const struct tunnel *tunnel);

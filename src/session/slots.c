@@ -1,4 +1,6 @@
 // The control thread's book of slots, tunnel records and TEIDs (slots.h).
+//
+// Control thread.
 
 #include "session/slots.h"
 
@@ -106,7 +108,8 @@ static void given_del(struct teid_set *set, uint32_t hole)
 {
 	set->teids[hole] = 0;
 	set->n--;
-	for (uint32_t i = (hole + 1) & (set->size - 1); set->teids[i]; i = (i + 1) & (set->size - 1)) {
+	for (uint32_t i = (hole + 1) & (set->size - 1); set->teids[i];
+	     i = (i + 1) & (set->size - 1)) {
 		uint32_t teid = set->teids[i];
 
 		set->teids[i] = 0;
@@ -192,7 +195,8 @@ int slots_tunnel_take(struct slots *slots, unsigned owner, uint32_t *ret_record,
 	if (idpool_take(o->tunnels, &record) != 0)
 		return -ENOSPC;
 	*ret_record = record;
-	*ret_teid = next_teid(slots, owner, slots_tunnel_index(slots, record), &o->generations[record]);
+	*ret_teid = next_teid(slots, owner, slots_tunnel_index(slots, record),
+			      &o->generations[record]);
 	return 0;
 }
 

@@ -31,7 +31,8 @@ void slots_give(struct slots *slots, const struct slot *slot);
 uint32_t slots_teid(const struct slots *slots, const struct slot *slot);
 
 // A further tunnel record of the slot's owner and its TEID. -ENOSPC.
-int slots_tunnel_take(struct slots *slots, unsigned owner, uint32_t *ret_record, uint32_t *ret_teid);
+int slots_tunnel_take(struct slots *slots, unsigned owner, uint32_t *ret_record,
+		      uint32_t *ret_teid);
 void slots_tunnel_give(struct slots *slots, unsigned owner, uint32_t record);
 // The index by which TEIDs and references name a tunnel record: records come after the sessions.
 uint32_t slots_tunnel_index(const struct slots *slots, uint32_t record);

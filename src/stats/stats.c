@@ -1,4 +1,6 @@
-// Names and sums of the counters (stats.h). Any thread.
+// Names and sums of the counters (stats.h).
+//
+// Any thread.
 
 #include "stats/stats.h"
 
@@ -66,7 +68,8 @@ uint64_t stats_in(const struct stats *stats)
 uint64_t stats_out(const struct stats *stats)
 {
 	const uint64_t *c = stats->counter;
-	uint64_t sum = c[COUNTER_tx] + c[COUNTER_handoff_out] + c[COUNTER_punted] + c[COUNTER_consumed];
+	uint64_t sum = c[COUNTER_tx] + c[COUNTER_handoff_out] + c[COUNTER_punted] +
+		       c[COUNTER_consumed];
 
 	for (unsigned i = 0; i < DROP_REASONS; i++)
 		sum += stats->drop[i];

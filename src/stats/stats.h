@@ -5,9 +5,11 @@
 //
 //	rx + handoff_in + injected + made = tx + handoff_out + punted + consumed + sum of drops
 //
-// and for the control thread:  punted (of all workers) = injected + consumed + held + sum of drops
+// and for the control thread:
 //
-// where `injected` counts what it put into a worker's ring for a punted packet.
+//	punted (of all workers) + made = injected + consumed + held + sum of drops
+//
+// where `injected` counts what it put into a worker's ring, be it a punted packet or one that it made.
 
 #pragma once
 

@@ -54,7 +54,8 @@ int64_t control_unaccounted(const struct control *c, unsigned i)
 	uint64_t out = 0;
 
 	if (i < c->n_workers)
-		return (int64_t)(stats_in(&c->workers[i]->stats) - stats_out(&c->workers[i]->stats));
+		return (int64_t)(stats_in(&c->workers[i]->stats) -
+				 stats_out(&c->workers[i]->stats));
 	for (unsigned k = 0; k < c->n_workers; k++)
 		in += stats_read(&c->workers[k]->stats.counter[COUNTER_punted]);
 	in += c->stats.counter[COUNTER_made];

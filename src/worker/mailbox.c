@@ -1,4 +1,6 @@
-// Commands to a worker and their answers (mailbox.h). Each function says whose thread it is on.
+// Commands to a worker and their answers (mailbox.h).
+//
+// The upper part runs on the control thread, the lower on the worker.
 
 #include "worker/mailbox.h"
 
@@ -82,7 +84,8 @@ unsigned mailbox_outstanding(const struct worker *w)
 static void write_tunnels(struct worker *w, const struct mail *mail)
 {
 	for (unsigned i = 0; i < mail->session.n_tunnels; i++)
-		tunnel_set(&w->table, mail->session.tunnels[i].record, &mail->session.tunnels[i].tunnel);
+		tunnel_set(&w->table, mail->session.tunnels[i].record,
+			   &mail->session.tunnels[i].tunnel);
 }
 
 static int carry_out(struct worker *w, struct mail *mail)
@@ -114,8 +117,8 @@ static int carry_out(struct worker *w, struct mail *mail)
 void mailbox_run(struct worker *w, unsigned most)
 {
 	void *mails[WORKER_MAILS];
-	unsigned n = rte_ring_sc_dequeue_burst(w->mailbox.to_worker, mails, RTE_MIN(most, (unsigned)WORKER_MAILS),
-					       NULL);
+	unsigned n = rte_ring_sc_dequeue_burst(w->mailbox.to_worker, mails,
+					       RTE_MIN(most, (unsigned)WORKER_MAILS), NULL);
 
 	for (unsigned i = 0; i < n; i++) {
 		struct mail *mail = mails[i];

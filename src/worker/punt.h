@@ -12,7 +12,7 @@ enum punt {
 	PUNT_ARP,       // ARP frame that came in
 	PUNT_ND,        // neighbour discovery that came in
 	PUNT_WAIT_PEER, // finished frame for pkt->peer, whose link address is not known yet
-	PUNT_WAIT_HOP,  // user packet for an on-link address that is no peer yet: interface pkt->iface
+	PUNT_WAIT_HOP, // user packet for an on-link address that is no peer yet: interface pkt->iface
 };
 
 // Worker: gives the packet away, or drops it (punt_full).

@@ -1,4 +1,6 @@
 // Rings between two threads, one producer and one consumer each, in the process's DPDK memory.
+//
+// Made and freed by the control thread.
 
 #pragma once
 

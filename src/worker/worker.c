@@ -1,4 +1,6 @@
-// Making a worker, its rings and its interfaces (worker.h). Control thread, at start.
+// Making a worker, its rings and its interfaces (worker.h).
+//
+// Control thread, at start and after the end.
 
 #include "worker/worker.h"
 
@@ -12,7 +14,8 @@
 
 struct worker *worker_new(const struct worker_conf *conf)
 {
-	struct worker *w = rte_zmalloc_socket("worker", sizeof(*w), RTE_CACHE_LINE_SIZE, conf->socket);
+	struct worker *w = rte_zmalloc_socket("worker", sizeof(*w), RTE_CACHE_LINE_SIZE,
+					      conf->socket);
 
 	if (!w)
 		return NULL;
@@ -27,18 +30,19 @@ struct worker *worker_new(const struct worker_conf *conf)
 	w->qsbr = conf->qsbr;
 	w->n_peers = conf->n_peers;
 	w->mailbox.waiting_tail = &w->mailbox.waiting;
-	w->peers = rte_zmalloc_socket("peers", conf->n_peers * sizeof(struct peer), RTE_CACHE_LINE_SIZE,
-				      conf->socket);
+	w->peers = rte_zmalloc_socket("peers", conf->n_peers * sizeof(struct peer),
+				      RTE_CACHE_LINE_SIZE, conf->socket);
 	w->tx = rte_zmalloc_socket("worker_tx", WORKER_IFACES * sizeof(struct worker_tx),
 				   RTE_CACHE_LINE_SIZE, conf->socket);
-	w->handoff_out = rte_zmalloc_socket("handoff_out", conf->n_workers * sizeof(struct handoff_out),
+	w->handoff_out = rte_zmalloc_socket("handoff_out",
+					    conf->n_workers * sizeof(struct handoff_out),
 					    RTE_CACHE_LINE_SIZE, conf->socket);
 	w->punt = ring_new(conf->punt_ring, sizeof(void *), conf->socket);
 	w->inject = ring_new(conf->punt_ring, sizeof(void *), conf->socket);
 	w->mailbox.to_worker = ring_new(conf->mail_ring, sizeof(void *), conf->socket);
 	w->mailbox.to_control = ring_new(conf->mail_ring, sizeof(void *), conf->socket);
-	if (!w->peers || !w->tx || !w->handoff_out || !w->punt || !w->inject || !w->mailbox.to_worker ||
-	    !w->mailbox.to_control ||
+	if (!w->peers || !w->tx || !w->handoff_out || !w->punt || !w->inject ||
+	    !w->mailbox.to_worker || !w->mailbox.to_control ||
 	    session_table_init(&w->table, conf->n_slots, conf->n_tunnels, conf->socket) != 0) {
 		worker_free(w);
 		return NULL;

@@ -23,12 +23,13 @@
 #include "session/session.h"
 #include "stats/stats.h"
 
-#define WORKER_IFACES 16   // interfaces
-#define WORKER_BURST 64    // packets of one burst at most, from a queue or a ring
-#define WORKER_BATCH 256   // packets that one turn works on at most
-#define WORKER_TX_ROOM 512 // packets that wait for the tx burst of one interface: more than a turn makes
-#define WORKER_MAILS 16    // commands carried out in one turn
-#define WORKER_TX_TRIES 4  // tx_burst calls that may take nothing before packets are dropped
+#define WORKER_IFACES 16 // interfaces
+#define WORKER_BURST 64  // packets of one burst at most, from a queue or a ring
+#define WORKER_BATCH 256 // packets that one turn works on at most
+#define WORKER_TX_ROOM                                                                             \
+	512 // packets that wait for the tx burst of one interface: more than a turn makes
+#define WORKER_MAILS 16   // commands carried out in one turn
+#define WORKER_TX_TRIES 4 // tx_burst calls that may take nothing before packets are dropped
 
 // What a packet that is handed off brings along; its struct pkt stands in the mbuf's private area.
 struct handoff {
@@ -70,7 +71,7 @@ struct worker {
 	unsigned id;
 	unsigned n_workers;
 	unsigned burst;
-	bool sleep; // back off when idle
+	bool sleep;   // back off when idle
 	uint64_t now; // TSC at the start of the turn
 
 	struct session_table table;
@@ -88,8 +89,8 @@ struct worker {
 	struct rte_ether_addr mac[WORKER_IFACES];
 	struct worker_tx *tx; // [n_ifaces], by interface
 
-	struct handoff_out *handoff_out;          // [n_workers]
-	struct rte_ring *handoff_to[MAX_WORKERS]; // this worker produces
+	struct handoff_out *handoff_out;            // [n_workers]
+	struct rte_ring *handoff_to[MAX_WORKERS];   // this worker produces
 	struct rte_ring *handoff_from[MAX_WORKERS]; // this worker consumes
 	struct rte_ring *punt;   // this worker produces mbufs, the control thread consumes
 	struct rte_ring *inject; // the other way round
@@ -164,7 +165,8 @@ static inline void worker_send(struct worker *w, unsigned iface, struct rte_mbuf
 	tx->mbufs[tx->n++] = mbuf;
 }
 
-static inline const struct ruleset *line_rules(const struct worker *w, const struct session_line *line)
+static inline const struct ruleset *line_rules(const struct worker *w,
+					       const struct session_line *line)
 {
 	return rule_arena_at(w->arena, line->rules);
 }
