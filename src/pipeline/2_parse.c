@@ -12,9 +12,8 @@
 #include "worker/punt.h"
 
 // Of a queue that several interfaces share, the one whose VLAN the frame has.
-static const struct parse_conf *parse_conf_of_vlan(const struct worker *w,
-						   const struct worker_rx *rx, const uint8_t *data,
-						   uint32_t len)
+__attribute__((noinline)) static const struct parse_conf *parse_conf_of_vlan(
+	const struct worker *w, const struct worker_rx *rx, const uint8_t *data, uint32_t len)
 {
 	uint16_t vid = 0;
 
@@ -46,7 +45,7 @@ static void consume(struct worker *w, struct pkt *p, enum counter counter)
 }
 
 // Kinds that need no session.
-static void parse_no_session(struct worker *w, struct pkt *p)
+__attribute__((noinline)) static void parse_no_session(struct worker *w, struct pkt *p)
 {
 	struct rte_mbuf *m = p->mbuf;
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
@@ -85,7 +84,8 @@ static void parse_no_session(struct worker *w, struct pkt *p)
 	pkt_drop(w, p, DROP_not_for_us);
 }
 
-void parse_group(struct worker *w, struct turn *t, unsigned from, unsigned to)
+__attribute__((flatten)) void parse_group(struct worker *w, struct turn *t, unsigned from,
+					  unsigned to)
 {
 	parse_fetch(w, t, to, RTE_MIN(to + GROUP, t->n_rx));
 	for (unsigned i = from; i < to; i++) {

@@ -33,7 +33,7 @@ static inline void group_add(struct group *g, struct pkt *p, uint64_t chain)
 	g->pkts[g->n++] = p;
 }
 
-static void run_bitmap(struct worker *w, struct group *g)
+__attribute__((noinline)) static void run_bitmap(struct worker *w, struct group *g)
 {
 	worker_count(w, COUNTER_dispatched, 1);
 	for (;;) {
@@ -59,7 +59,7 @@ static void run_bitmap(struct worker *w, struct group *g)
 
 // The packet's reference leads to nothing any more. At the worker where it arrived its TEID was simply of no
 // tunnel; if it was handed over, the tunnel may have gone while it was on its way.
-static void drop_stale(struct worker *w, struct pkt *p, bool up)
+__attribute__((cold, noinline)) static void drop_stale(struct worker *w, struct pkt *p, bool up)
 {
 	bool unknown = up && !(p->flags & PKT_F_HANDED);
 
@@ -67,7 +67,7 @@ static void drop_stale(struct worker *w, struct pkt *p, bool up)
 }
 
 // A packet that came by a tunnel with a record of its own: finds its session's line and direction.
-static bool enter_tunnel(struct worker *w, struct pkt *p)
+__attribute__((noinline)) static bool enter_tunnel(struct worker *w, struct pkt *p)
 {
 	const struct session_table *table = &w->table;
 	const struct tunnel *tunnel = &table->tunnels[session_ref_index(p->ref) - table->n_slots];
@@ -114,7 +114,8 @@ static inline void enter_down(struct worker *w, struct group *g, struct pkt *p)
 	group_add(g, p, line_rules(w, p->line)->chain_down);
 }
 
-void dispatch_up(struct worker *w, struct lane *lane, unsigned to)
+// Flat: the fused chain is one piece of code, without calls on the ordinary way.
+__attribute__((flatten)) void dispatch_up(struct worker *w, struct lane *lane, unsigned to)
 {
 	while (lane->worked < to) {
 		struct group g = {.all = ~0ull};
@@ -132,7 +133,7 @@ void dispatch_up(struct worker *w, struct lane *lane, unsigned to)
 	}
 }
 
-void dispatch_down(struct worker *w, struct lane *lane, unsigned to)
+__attribute__((flatten)) void dispatch_down(struct worker *w, struct lane *lane, unsigned to)
 {
 	while (lane->worked < to) {
 		struct group g = {.all = ~0ull};

@@ -16,19 +16,7 @@ enum punt {
 };
 
 // Worker: gives the packet away, or drops it (punt_full).
-static inline void punt_post(struct worker *w, struct pkt *p, enum punt why)
-{
-	struct pkt *priv = pkt_private(p->mbuf);
-
-	p->punt = (uint8_t)why;
-	*priv = *p;
-	if (unlikely(rte_ring_sp_enqueue(w->punt, p->mbuf) != 0)) {
-		pkt_drop(w, p, DROP_punt_full);
-		return;
-	}
-	w->stats.counter[COUNTER_punted]++;
-	p->chain = 0;
-}
+void punt_post(struct worker *w, struct pkt *p, enum punt why) __attribute__((cold));
 
 // Control thread: up to `n` punted packets of this worker.
 static inline unsigned punt_take(struct worker *w, struct rte_mbuf **mbufs, unsigned n)

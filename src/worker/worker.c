@@ -1,6 +1,6 @@
-// Making a worker, its rings and its interfaces (worker.h).
+// Making a worker, its rings and its interfaces, and the end of a packet (worker.h).
 //
-// Control thread, at start and after the end.
+// Making and freeing are the control thread's, at start and after the end; packets end on the worker.
 
 #include "worker/worker.h"
 
@@ -11,6 +11,20 @@
 #include <rte_ring_elem.h>
 
 #include "worker/ring.h"
+
+void pkt_drop(struct worker *w, struct pkt *p, enum drop reason)
+{
+	w->stats.drop[reason]++;
+	p->chain = 0;
+	rte_pktmbuf_free_seg(p->mbuf);
+}
+
+void pkt_consume(struct worker *w, struct pkt *p)
+{
+	w->stats.counter[COUNTER_consumed]++;
+	p->chain = 0;
+	rte_pktmbuf_free_seg(p->mbuf);
+}
 
 struct worker *worker_new(const struct worker_conf *conf)
 {

@@ -135,21 +135,12 @@ static inline void worker_count(struct worker *w, enum counter counter, uint64_t
 	w->stats.counter[counter] += n;
 }
 
-// The end of a packet that is not to leave: counted by name, its buffer given back.
-static inline void pkt_drop(struct worker *w, struct pkt *p, enum drop reason)
-{
-	w->stats.drop[reason]++;
-	p->chain = 0;
-	rte_pktmbuf_free_seg(p->mbuf);
-}
+// The end of a packet that is not to leave: counted by name, its buffer given back. Out of line, so that the
+// ordinary way stays short.
+void pkt_drop(struct worker *w, struct pkt *p, enum drop reason) __attribute__((cold));
 
 // The end of a packet that has done what it came for.
-static inline void pkt_consume(struct worker *w, struct pkt *p)
-{
-	w->stats.counter[COUNTER_consumed]++;
-	p->chain = 0;
-	rte_pktmbuf_free_seg(p->mbuf);
-}
+void pkt_consume(struct worker *w, struct pkt *p);
 
 // Puts a finished frame into the burst of its interface. A turn never makes more than there is room for
 // (WORKER_TX_ROOM), but a full burst is still only a counted drop.

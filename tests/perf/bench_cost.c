@@ -2,10 +2,12 @@
 //
 // The packets of a pool of mbufs are made once, each for a session picked at random; the timed part is
 // pipeline_batch() over 64 of them at a time. Between, untimed, each is checked (it was rewritten and queued
-// for the right interface) and put back as it was. Sessions are visited in random order, and all mbufs in
-// turn, so that neither is in the cache when its time comes but by merit.
+// for the right interface) and its bytes are put back as they were. Before, untimed too, the fields of its
+// mbuf are written, as a port's receive function has just done in life; its bytes are not touched. Sessions
+// are visited in random order, and all mbufs in turn, so that neither is in the cache when its time comes but
+// by merit.
 //
-//	bench_cost [--sessions N,N…] [--mbufs N] [--windows N] [--no-huge]
+//	bench_cost [--sessions N,N…] [--mbufs N] [--windows N] [--direction up|down] [--no-huge]
 
 #include <getopt.h>
 #include <stdio.h>
@@ -21,6 +23,8 @@
 #define BATCH 64
 #define HEAD 128 // bytes of a frame that the work may change
 #define WINDOWS_MAX 99
+#define WAY_UP 1
+#define WAY_DOWN 2
 
 struct sample {
 	uint8_t head[HEAD];
@@ -30,6 +34,7 @@ struct sample {
 struct bench {
 	struct rig *rig;
 	unsigned n_sessions, n_mbufs, windows;
+	unsigned ways; // WAY_ bits
 	struct rig_session *sessions;
 	struct rte_mbuf **mbufs;
 	struct sample *samples;
@@ -44,14 +49,18 @@ static uint32_t draw(uint32_t n)
 	return (uint32_t)((seed >> 32) * n >> 32);
 }
 
-static void restore(const struct bench *b, unsigned i)
+static void receive(const struct bench *b, unsigned i)
 {
 	struct rte_mbuf *m = b->mbufs[i];
 
 	m->data_off = RTE_PKTMBUF_HEADROOM;
 	m->data_len = b->samples[i].bytes;
 	m->pkt_len = b->samples[i].bytes;
-	memcpy(rte_pktmbuf_mtod(m, void *), b->samples[i].head, HEAD);
+}
+
+static void restore(const struct bench *b, unsigned i)
+{
+	memcpy((uint8_t *)b->mbufs[i]->buf_addr + RTE_PKTMBUF_HEADROOM, b->samples[i].head, HEAD);
 }
 
 // Half TCP, half UDP, half of them on the first PDR, of random sessions.
@@ -71,10 +80,10 @@ static void make_packets(struct bench *b, bool up)
 		size_t bytes = up ? rig_frame_up(b->rig, s, &flow, frame)
 				  : rig_frame_down(b->rig, s, &flow, frame);
 
+		receive(b, i);
 		memcpy(rte_pktmbuf_mtod(b->mbufs[i], void *), frame, bytes);
 		memcpy(b->samples[i].head, frame, HEAD);
 		b->samples[i].bytes = (uint16_t)bytes;
-		restore(b, i);
 	}
 }
 
@@ -89,8 +98,8 @@ static void check_batch(struct bench *b, struct worker *w, bool up)
 	}
 	for (unsigned i = 0; i < tx->n; i++) {
 		uint32_t ip = up ? ETH_BYTES : ETH_BYTES + 44;
-		const struct ip4_head *user =
-			rte_pktmbuf_mtod_offset(tx->mbufs[i], const struct ip4_head *, ip);
+		const struct ip4_head *user = rte_pktmbuf_mtod_offset(tx->mbufs[i],
+								      const struct ip4_head *, ip);
 
 		if (user->ttl != 63)
 			rig_die("a packet was not worked on");
@@ -112,6 +121,8 @@ static double window(struct bench *b, bool up)
 		b->turn.n = b->turn.n_rx = BATCH;
 		memcpy(b->turn.mbufs, &b->mbufs[at], BATCH * sizeof(b->mbufs[0]));
 		memset(b->turn.rx, up ? RIG_N3 : RIG_N6, BATCH);
+		for (unsigned i = 0; i < BATCH; i++)
+			receive(b, at + i);
 		start = rte_rdtsc_precise();
 		pipeline_batch(w, &b->turn);
 		cycles += rte_rdtsc_precise() - start;
@@ -166,8 +177,10 @@ static void run(struct bench *b, unsigned n_sessions, bool huge)
 	rig_resolve(b->rig);
 	for (unsigned i = 0; i < b->n_mbufs; i++)
 		b->mbufs[i] = rte_pktmbuf_alloc(b->rig->pool);
-	measure(b, true);
-	measure(b, false);
+	if (b->ways & WAY_UP)
+		measure(b, true);
+	if (b->ways & WAY_DOWN)
+		measure(b, false);
 	for (unsigned i = 0; i < b->n_mbufs; i++)
 		rte_pktmbuf_free(b->mbufs[i]);
 	for (unsigned i = 0; i < n_sessions; i++)
@@ -183,10 +196,11 @@ int main(int argc, char **argv)
 		{"sessions", required_argument, NULL, 's'},
 		{"mbufs", required_argument, NULL, 'm'},
 		{"windows", required_argument, NULL, 'w'},
+		{"direction", required_argument, NULL, 'd'},
 		{"no-huge", no_argument, NULL, 'n'},
 		{NULL, 0, NULL, 0},
 	};
-	static struct bench b = {.n_mbufs = 16384, .windows = 7};
+	static struct bench b = {.n_mbufs = 16384, .windows = 7, .ways = WAY_UP | WAY_DOWN};
 	char *sessions = strdup("1024,65536");
 	bool huge = true;
 	int option;
@@ -200,6 +214,8 @@ int main(int argc, char **argv)
 			b.windows = RTE_MIN((unsigned)atoi(optarg), (unsigned)WINDOWS_MAX);
 		else if (option == 'n')
 			huge = false;
+		else if (option == 'd')
+			b.ways = strcmp(optarg, "up") == 0 ? WAY_UP : WAY_DOWN;
 		else
 			return 2;
 	}
