@@ -287,7 +287,9 @@ int upf_sessions_make(struct upf *upf)
 
 void upf_sessions_free(struct upf *upf)
 {
+	control_drain(&upf->control); // what N4 and the CLI wait for
 	n4_free(upf->n4);
+	control_drain(&upf->control); // what the end of the sessions told the workers
 	neigh_free(upf->control.neigh);
 	workers_disconnect(upf->control.workers, upf->control.n_workers);
 	for (unsigned i = 0; i < upf->control.n_workers; i++)

@@ -57,8 +57,6 @@ int upf_start(struct upf *upf)
 void upf_stop(struct upf *upf)
 {
 	notify_stopping();
-	if (upf->n4)
-		n4_stop(upf->n4);
 	upf_workers_stop(upf);
 	ctl_stop(upf->ctl);
 	upf_control_stop(upf);

@@ -48,6 +48,13 @@ bool control_poll(struct control *c)
 	return owed;
 }
 
+void control_drain(struct control *c)
+{
+	while (control_poll(c))
+		for (unsigned i = 0; i < c->n_workers; i++)
+			mailbox_run(c->workers[i], WORKER_MAILS);
+}
+
 int64_t control_unaccounted(const struct control *c, unsigned i)
 {
 	uint64_t in = 0;

@@ -22,6 +22,10 @@ struct neigh_io control_neigh_io(struct control *control);
 // worker owes an answer or has punted more.
 bool control_poll(struct control *control);
 
+// After the workers have stopped: carries out in their place what is left in their mailboxes, so that each mail
+// comes back and frees what it holds.
+void control_drain(struct control *control);
+
 // The accounting identity over all threads, for tests and `show counters`: what is missing on the right side
 // of that of worker `i` or, for i == n_workers, of the control thread. 0 between turns.
 int64_t control_unaccounted(const struct control *control, unsigned i);

@@ -1,4 +1,6 @@
-// The parts of src/port that ask the system through bytes and files: made here, wrong ones too.
+// The parts of src/port that ask the system through bytes and files.
+//
+// The bytes and files are made here, wrong ones too.
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,6 @@
-// Ports on DPDK's virtual devices, in process and without a network: open, share, refuse, close.
+// Ports on DPDK's virtual devices: open, share, refuse, close.
+//
+// In process and without a network.
 
 #include <errno.h>
 #include <sched.h>

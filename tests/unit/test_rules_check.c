@@ -407,7 +407,7 @@ static const struct row rows[] = {
 	ROW(tunnel_nowhere, 69, RULE_FAR, 3, 84),
 	ROW(bar_missing, 73, RULE_FAR, 1, 88),
 	ROW(urr_linked_missing, 73, RULE_URR, 1, 82),
-	ROW(urr_far_missing, 73, RULE_URR, 1, 202),
+	ROW(urr_far_missing, 73, RULE_URR, 1, 108),
 	ROW(urr_no_threshold, 67, RULE_URR, 1, 31),
 	ROW(urr_no_period, 67, RULE_URR, 1, 64),
 	GOOD(urr_period),
