@@ -48,13 +48,26 @@ static void on_poll(evutil_socket_t fd, short what, void *ctx)
 	// Only to wake the loop, which polls the workers itself.
 }
 
+static void carrier_watch(struct upf *upf, unsigned i)
+{
+	bool up = port_carrier(upf->ifaces[i]);
+
+	if (up == upf->carrier[i])
+		return;
+	upf->carrier[i] = up;
+	if (up)
+		log_info("%s: carrier is back", upf->ifaces[i]->name);
+	else
+		log_warn("%s: no carrier", upf->ifaces[i]->name);
+}
+
 static void on_neigh_tick(evutil_socket_t fd, short what, void *ctx)
 {
 	struct upf *upf = ctx;
 
 	neigh_tick(upf->control.neigh);
 	for (unsigned i = 0; i < upf->n_ifaces; i++)
-		port_carrier(upf->ifaces[i]);
+		carrier_watch(upf, i);
 }
 
 static void on_signal(evutil_socket_t signo, short what, void *ctx)
@@ -99,6 +112,7 @@ int upf_control_start(struct upf *upf)
 	for (unsigned i = 0; i < upf->n_ifaces; i++) {
 		int fd = port_copies_fd(upf->ifaces[i]);
 
+		upf->carrier[i] = true; // what is not so is told at the first look
 		if (fd < 0)
 			continue;
 		upf->copies[i] = event_new(upf->base, fd, EV_READ | EV_PERSIST, on_copies, upf);

@@ -44,6 +44,7 @@ struct upf {
 	struct event *timers[2];
 	struct event *signals[2];
 	struct event *copies[CONFIG_IFACES_MAX];
+	bool carrier[CONFIG_IFACES_MAX]; // as it was last told
 	struct ctl *ctl;
 	bool stop;
 };

@@ -1,7 +1,7 @@
 // Next hops: found, made, asked for, refreshed, forgotten (hop.h).
 //
 // Control thread. A hop is asked for when something needs it, HOP_TRIES times a second apart, and again when it has
-// been known for HOP_FRESH_NS.
+// been known for HOP_FRESH_NS, or when somebody says that its link address is another one than before.
 
 #include "neigh/hop.h"
 
@@ -104,8 +104,10 @@ void hop_free(struct neigh *n, struct hop *hop)
 
 void hop_learn(struct neigh *n, struct hop *hop, const uint8_t mac[ETH_MAC_BYTES])
 {
-	bool changed = hop->state != HOP_KNOWN || memcmp(hop->mac, mac, ETH_MAC_BYTES) != 0;
+	bool moved = memcmp(hop->mac, mac, ETH_MAC_BYTES) != 0;
+	bool changed = hop->state != HOP_KNOWN || moved;
 
+	hop->doubted = hop->state == HOP_KNOWN && moved;
 	hop->state = HOP_KNOWN;
 	hop->tries = 0;
 	hop->answered_ns = clock_now_ns();
@@ -137,7 +139,8 @@ static void hop_fail(struct neigh *n, struct hop *hop)
 void hop_tick(struct neigh *n, struct hop *hop, uint64_t now)
 {
 	bool waiting = hop->state == HOP_ASKING ||
-		       (hop->state == HOP_KNOWN && now - hop->answered_ns >= HOP_FRESH_NS);
+		       (hop->state == HOP_KNOWN &&
+			(hop->doubted || now - hop->answered_ns >= HOP_FRESH_NS));
 	bool unused = !hop->tunnels && !hop->gateway && hop->plain == PEER_NONE;
 
 	if (waiting && now - hop->asked_ns >= HOP_RETRY_NS) {

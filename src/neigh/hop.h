@@ -30,6 +30,7 @@ struct hop {
 	uint8_t tries; // questions since the last answer
 	bool gateway;  // of the configuration: never forgotten
 	bool wanted;   // user packets go to it: it is to have a plain peer once it is known
+	bool doubted;  // its link address changed: it is asked whether that is so
 	uint8_t mac[ETH_MAC_BYTES];
 	uint16_t plain;   // its plain peer, PEER_NONE: none
 	uint16_t tunnels; // GTP-U peers that leave through it

@@ -55,7 +55,7 @@ void resolve_ask(struct neigh *n, struct hop *hop)
 	const struct neigh_iface *iface = &n->conf.ifaces[hop->iface];
 	const struct addr *from = own_addr(iface, &hop->addr);
 	uint8_t frame[RTE_MAX(ARP_FRAME_BYTES, ND_FRAME_BYTES)];
-	bool known = hop->state == HOP_KNOWN;
+	bool known = hop->state == HOP_KNOWN && !hop->doubted && hop->tries <= 1;
 	uint32_t bytes;
 
 	if (!from)
@@ -63,7 +63,8 @@ void resolve_ask(struct neigh *n, struct hop *hop)
 	if (hop->addr.family == ADDR_V4) {
 		bytes = arp_request_build(frame, iface->vlan, iface->mac, from->v4, hop->addr.v4);
 		if (known)
-			memcpy(frame, hop->mac, ETH_MAC_BYTES); // a known one is asked alone
+			memcpy(frame, hop->mac,
+			       ETH_MAC_BYTES); // a known one is asked alone at first
 	} else {
 		bytes = nd_solicit_build(frame, iface->vlan, iface->mac, from->v6, hop->addr.v6,
 					 known ? hop->mac : NULL);

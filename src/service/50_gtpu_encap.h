@@ -16,7 +16,7 @@ static inline uint8_t encap_tos(const struct far *far, const uint8_t *user, unsi
 {
 	if (far->dscp != FAR_DSCP_COPY)
 		return (uint8_t)(far->dscp << 2);
-	return (family == 4 ? user[1] : (uint8_t)(user[0] << 4 | user[1] >> 4)) & 0xfc;
+	return (uint8_t)((family == 4 ? user[1] : user[0] << 4 | user[1] >> 4) & 0xfc);
 }
 
 static inline void gtpu_encap_one(struct worker *w, struct pkt *p)

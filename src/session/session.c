@@ -11,7 +11,8 @@
 
 static void *array_new(const char *name, size_t n, size_t size, int socket)
 {
-	return rte_zmalloc_socket(name, n * size, RTE_CACHE_LINE_SIZE, socket);
+	// Room for one where there are to be none: rte_malloc gives NULL for 0 bytes too.
+	return rte_zmalloc_socket(name, (n ? n : 1) * size, RTE_CACHE_LINE_SIZE, socket);
 }
 
 int session_table_init(struct session_table *table, uint32_t n_slots, uint32_t n_tunnels,

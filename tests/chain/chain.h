@@ -7,6 +7,45 @@
 #include "../unit/unit.h"
 #include "rig.h"
 
+// A rig of a few sessions' room, whose gateways are known.
+static inline struct rig *chain_rig(unsigned n_workers)
+{
+	struct rig_conf conf = {.n_workers = n_workers, .n_slots = 64, .n_tunnels = 16};
+	struct rig *rig = rig_new(&conf);
+
+	rig_resolve(rig);
+	return rig;
+}
+
+// Takes all frames that have left by the interface. Gives their number.
+static inline unsigned chain_drain(struct rig *rig, unsigned iface)
+{
+	uint8_t frame[RIG_FRAME_MAX];
+	unsigned n = 0;
+
+	while (rig_recv(rig, iface, frame) > 0)
+		n++;
+	return n;
+}
+
+static inline size_t chain_frame(const struct rig *rig, const struct rig_session *s, bool up,
+				 const struct rig_flow *flow, uint8_t *frame)
+{
+	return up ? rig_frame_up(rig, s, flow, frame) : rig_frame_down(rig, s, flow, frame);
+}
+
+// Sends a frame of the flow by `via` and gives how many frames leave on the other side.
+static inline unsigned chain_forwarded(struct rig *rig, const struct rig_session *s, bool up,
+				       const struct rig_flow *flow, unsigned via)
+{
+	uint8_t frame[RIG_FRAME_MAX];
+	size_t bytes = chain_frame(rig, s, up, flow, frame);
+
+	rig_send(rig, up ? RIG_N3 : RIG_N6, via, frame, bytes);
+	rig_settle(rig);
+	return chain_drain(rig, up ? RIG_N6 : RIG_N3);
+}
+
 // The accounting identity holds, and what is left is given back.
 static inline void rig_end(struct rig *rig)
 {

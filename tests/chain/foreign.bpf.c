@@ -1,4 +1,6 @@
-// An XDP program that is not Sluice's, for tests/smoke/test_port.py.
+// An XDP program that is not Sluice's: passes everything.
+//
+// For tests/smoke/test_port.py, where the daemon must not take it off.
 
 #include <linux/bpf.h>
 

@@ -53,8 +53,16 @@ static void eal_once(const struct rig_conf *conf)
 {
 	static bool started;
 	char prefix[64], memory[16];
-	char *args[] = {"rig", "--no-pci", "--no-telemetry", "-l", "0", "--log-level=error", prefix,
-			"-m", memory, conf->huge ? "--in-memory" : "--no-huge"};
+	char *args[] = {"rig",
+			"--no-pci",
+			"--no-telemetry",
+			"-l",
+			"0",
+			"--log-level=error",
+			prefix,
+			"-m",
+			memory,
+			conf->huge ? "--in-memory" : "--no-huge"};
 
 	if (started)
 		return;
@@ -94,11 +102,26 @@ static void make_port(struct rig *rig, unsigned iface)
 	rig->ports[iface] = (uint16_t)port;
 }
 
-static void iface_fill(unsigned iface, struct neigh_iface *ret)
+static void make_ports(struct rig *rig)
+{
+	make_port(rig, 0);
+	if (!rig->conf.one_device) {
+		make_port(rig, 1);
+		return;
+	}
+	rig->ports[1] = rig->ports[0];
+	for (unsigned i = 0; i < rig->conf.n_workers; i++) {
+		rig->rx[1][i] = rig->rx[0][i];
+		rig->tx[1][i] = rig->tx[0][i];
+	}
+}
+
+static void iface_fill(const struct rig *rig, unsigned iface, struct neigh_iface *ret)
 {
 	const uint8_t mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 0, (uint8_t)(iface + 1)};
 
-	*ret = (struct neigh_iface){.mtu = 1500, .access = iface == RIG_N3};
+	*ret = (struct neigh_iface){
+		.mtu = 1500, .access = iface == RIG_N3, .vlan = rig->conf.vlans[iface]};
 	memcpy(ret->mac, mac, sizeof(mac));
 	if (iface == RIG_N3) {
 		ret->addrs[ret->n_addrs++] = prefix_of(RIG_N3_ADDR "/24");
@@ -106,6 +129,8 @@ static void iface_fill(unsigned iface, struct neigh_iface *ret)
 	}
 	ret->addrs[ret->n_addrs++] = prefix_of(RIG_N6_ADDR "/24");
 	ret->addrs[ret->n_addrs++] = prefix_of(RIG_N6_ADDR6 "/64");
+	if (rig->conf.no_gateway)
+		return;
 	ret->gateway_v4 = addr_of(RIG_DN);
 	ret->gateway_v6 = addr_of(RIG_DN6);
 }
@@ -113,12 +138,17 @@ static void iface_fill(unsigned iface, struct neigh_iface *ret)
 static void add_iface(struct rig *rig, unsigned w, unsigned iface)
 {
 	struct parse_conf parse = {
-		.mtu = 1500, .iface = (uint8_t)iface, .access = iface == RIG_N3, .core = iface == RIG_N6};
+		.mtu = 1500,
+		.iface = (uint8_t)iface,
+		.access = iface == RIG_N3,
+		.core = iface == RIG_N6,
+		.vlan_tci_id = rig->conf.vlans[iface],
+	};
 	struct port_queue queue = {.port_id = rig->ports[iface], .queue_id = (uint16_t)w};
 	struct rte_ether_addr mac;
 	struct neigh_iface ni;
 
-	iface_fill(iface, &ni);
+	iface_fill(rig, iface, &ni);
 	memcpy(mac.addr_bytes, ni.mac, sizeof(ni.mac));
 	for (unsigned i = 0; i < ni.n_addrs; i++) {
 		struct local_addr *local = &parse.local[parse.n_local++];
@@ -129,7 +159,17 @@ static void add_iface(struct rig *rig, unsigned w, unsigned iface)
 		if (local->family == ADDR_V6)
 			memcpy(local->v6, ni.addrs[i].addr.v6, sizeof(local->v6));
 	}
-	worker_iface_add(rig->control.workers[w], iface, &parse, &mac, queue, queue);
+	if (worker_iface_add(rig->control.workers[w], iface, &parse, &mac, queue, queue) != 0)
+		rig_die("no room for an interface");
+}
+
+static void make_qsbr(struct rig *rig)
+{
+	rig->qsbr = rte_zmalloc("qsbr", rte_rcu_qsbr_get_memsize(MAX_WORKERS), RTE_CACHE_LINE_SIZE);
+	if (!rig->qsbr || rte_rcu_qsbr_init(rig->qsbr, MAX_WORKERS) != 0)
+		rig_die("no memory for quiescent states");
+	for (unsigned i = 0; i < rig->conf.n_workers; i++)
+		rte_rcu_qsbr_thread_register(rig->qsbr, i);
 }
 
 static void make_workers(struct rig *rig)
@@ -137,19 +177,20 @@ static void make_workers(struct rig *rig)
 	uint32_t key[TEID_KEY_WORDS];
 
 	rand_bytes(key, sizeof(key));
-	if (teid_scheme_init(&rig->teids, rig->conf.n_workers, rig->conf.n_slots + rig->conf.n_tunnels,
-			     key) != 0)
+	if (teid_scheme_init(&rig->teids, rig->conf.n_workers,
+			     rig->conf.n_slots + rig->conf.n_tunnels, key) != 0)
 		rig_die("too many sessions for TEIDs");
-	rig->slots = slots_new(rig->conf.n_workers, rig->conf.n_slots, rig->conf.n_tunnels, &rig->teids);
+	rig->slots = slots_new(rig->conf.n_workers, rig->conf.n_slots, rig->conf.n_tunnels,
+			       &rig->teids);
 	for (unsigned i = 0; i < rig->conf.n_workers; i++) {
 		struct worker_conf conf = {
 			.id = i,
 			.n_workers = rig->conf.n_workers,
 			.n_slots = rig->conf.n_slots,
 			.n_tunnels = rig->conf.n_tunnels,
-			.n_peers = 64,
-			.punt_ring = 256,
-			.mail_ring = 256,
+			.n_peers = rig->conf.n_peers,
+			.punt_ring = rig->conf.punt_ring,
+			.mail_ring = rig->conf.mail_ring,
 			.burst = 32,
 			.socket = SOCKET_ID_ANY,
 			.arena = &rig->arena,
@@ -173,14 +214,14 @@ static void make_neigh(struct rig *rig)
 {
 	struct neigh_conf conf = {
 		.n_ifaces = RIG_IFACES,
-		.n_peers = 64,
-		.hold_packets = 8,
+		.n_peers = (uint16_t)rig->conf.n_peers,
+		.hold_packets = (uint16_t)rig->conf.hold_packets,
 		.io = control_neigh_io(&rig->control),
 		.stats = &rig->control.stats,
 	};
 
 	for (unsigned i = 0; i < RIG_IFACES; i++)
-		iface_fill(i, &conf.ifaces[i]);
+		iface_fill(rig, i, &conf.ifaces[i]);
 	rig->control.mbufs = rig->pool;
 	rig->control.neigh = neigh_new(&conf);
 	if (!rig->control.neigh)
@@ -189,33 +230,57 @@ static void make_neigh(struct rig *rig)
 		rig->control.workers[i]->routes = neigh_routes(rig->control.neigh);
 }
 
+static void conf_fill(const struct rig_conf *given, struct rig_conf *ret)
+{
+	*ret = *given;
+	ret->handoff_ring = given->handoff_ring ? given->handoff_ring : 1024;
+	ret->punt_ring = given->punt_ring ? given->punt_ring : 256;
+	ret->mail_ring = given->mail_ring ? given->mail_ring : 256;
+	ret->n_peers = given->n_peers ? given->n_peers : 64;
+	ret->hold_packets = given->hold_packets ? given->hold_packets : 8;
+	ret->mbufs = given->mbufs ? given->mbufs : 8192;
+	ret->chain = given->chain ? given->chain : service_chain;
+}
+
+static void make_order(const struct rig *rig)
+{
+	const struct service *services[SERVICES_MAX];
+	unsigned n;
+	const struct service *const *tree = service_registry(&n);
+	char why[256];
+
+	memcpy(services, tree, n * sizeof(services[0]));
+	if (rig->conf.extra)
+		services[n++] = rig->conf.extra;
+	if (dispatch_init(services, n, why, sizeof(why)) != 0)
+		rig_die(why);
+}
+
 struct rig *rig_new(const struct rig_conf *conf)
 {
 	struct rig *rig = calloc(1, sizeof(*rig));
-	unsigned n_services;
-	const struct service *const *services = service_registry(&n_services);
 	struct prefix pools[] = {prefix_of(RIG_POOL), prefix_of(RIG_POOL6)};
 	static unsigned serial;
-	char name[32], why[256];
+	char name[32];
 
 	if (!rig)
 		rig_die("no memory");
-	rig->conf = *conf;
-	rig->conf.handoff_ring = conf->handoff_ring ? conf->handoff_ring : 1024;
-	rig->conf.mbufs = conf->mbufs ? conf->mbufs : 8192;
+	conf_fill(conf, &rig->conf);
 	eal_once(conf);
+	make_order(rig);
 	snprintf(name, sizeof(name), "rig_mbufs%u", serial++);
-	rig->pool = rte_pktmbuf_pool_create(name, rig->conf.mbufs, 0, sizeof(struct pkt),
-					    RTE_PKTMBUF_HEADROOM + RIG_FRAME_MAX, SOCKET_ID_ANY);
-	rig->locator = locator_new(rig->conf.n_slots * rig->conf.n_workers, NULL);
-	if (!rig->pool || !rig->locator || dispatch_init(services, n_services, why, sizeof(why)) != 0 ||
-	    rule_arena_init(&rig->arena, (size_t)1 << 30) != 0)
+	// Tests may run more threads than there are CPUs: no thread may have to wait for one that is not running.
+	rig->pool = rte_pktmbuf_pool_create_by_ops(name, rig->conf.mbufs, 0, sizeof(struct pkt),
+						   RTE_PKTMBUF_HEADROOM + RIG_FRAME_MAX,
+						   SOCKET_ID_ANY, "ring_mt_rts");
+	make_qsbr(rig);
+	rig->locator = locator_new(rig->conf.n_slots * rig->conf.n_workers, rig->qsbr);
+	if (!rig->pool || !rig->locator || rule_arena_init(&rig->arena, (size_t)1 << 30) != 0)
 		rig_die("no memory for tables");
 	for (unsigned i = 0; i < RTE_DIM(pools); i++)
 		if (locator_pool_add(rig->locator, RIG_N6, &pools[i]) != 0)
 			rig_die("no pool");
-	for (unsigned i = 0; i < RIG_IFACES; i++)
-		make_port(rig, i);
+	make_ports(rig);
 	make_workers(rig);
 	make_neigh(rig);
 	return rig;
@@ -225,7 +290,7 @@ void rig_free(struct rig *rig)
 {
 	uint8_t frame[RIG_FRAME_MAX];
 
-	for (unsigned i = 0; i < RIG_IFACES; i++) {
+	for (unsigned i = 0; i < (rig->conf.one_device ? 1 : RIG_IFACES); i++) {
 		struct rte_mbuf *mbuf;
 
 		while (rig_recv(rig, i, frame) > 0)
@@ -248,6 +313,7 @@ void rig_free(struct rig *rig)
 		worker_free(rig->control.workers[i]);
 	slots_free(rig->slots);
 	locator_free(rig->locator);
+	rte_free(rig->qsbr);
 	rule_arena_fini(&rig->arena);
 	if (rte_mempool_avail_count(rig->pool) != rig->conf.mbufs)
 		rig_die("mbufs leaked");
@@ -265,6 +331,11 @@ void rig_send(struct rig *rig, unsigned iface, unsigned worker, const void *fram
 	if (!to)
 		rig_die("no mbuf");
 	memcpy(to, frame, bytes);
+	rig_send_mbuf(rig, iface, worker, mbuf);
+}
+
+void rig_send_mbuf(struct rig *rig, unsigned iface, unsigned worker, struct rte_mbuf *mbuf)
+{
 	if (rte_ring_sp_enqueue(rig->rx[iface][worker], mbuf) != 0)
 		rig_die("rx ring full");
 	rig->sent++;
@@ -316,23 +387,27 @@ void rig_settle(struct rig *rig)
 	}
 }
 
-// The answer of a neighbour to a question of ours. Returns 0 when the frame is none.
-static size_t neighbour_answer(const uint8_t *question, size_t bytes, uint8_t *answer)
+size_t rig_answer(const uint8_t *question, const uint8_t mac[ETH_MAC_BYTES], uint8_t *answer)
 {
-	const uint8_t mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 1, question[11]};
 	uint16_t type = be16_get(question + ETH_BYTES - 2);
+	const uint8_t *at = question + ETH_BYTES;
+	uint16_t vid = 0;
 
+	if (type == ETH_TYPE_VLAN) {
+		vid = be16_get(at) & ETH_VID_MASK;
+		type = be16_get(at + 2);
+		at += ETH_TAG_BYTES;
+	}
 	if (type == ETH_TYPE_ARP) {
-		const struct arp_head *arp = (const struct arp_head *)(question + ETH_BYTES);
+		const struct arp_head *arp = (const struct arp_head *)at;
 
 		if (arp->op != RTE_BE16(ARP_REQUEST))
 			return 0;
-		return arp_reply_build(answer, 0, mac, arp->target, arp->sender_mac, arp->sender);
+		return arp_reply_build(answer, vid, mac, arp->target, arp->sender_mac, arp->sender);
 	}
-	if (type == ETH_TYPE_IP6 && question[ETH_BYTES + 6] == IPPROTO_ICMPV6 &&
-	    question[ETH_BYTES + IP6_BYTES] == ICMP6_TYPE_SOLICIT)
-		return nd_advert_build(answer, 0, mac, question + ETH_BYTES + IP6_BYTES + 8,
-				       question + ETH_MAC_BYTES, question + ETH_BYTES + 8);
+	if (type == ETH_TYPE_IP6 && at[6] == IPPROTO_ICMPV6 && at[IP6_BYTES] == ICMP6_TYPE_SOLICIT)
+		return nd_advert_build(answer, vid, mac, at + IP6_BYTES + 8,
+				       question + ETH_MAC_BYTES, at + 8);
 	return 0;
 }
 
@@ -341,16 +416,21 @@ void rig_resolve(struct rig *rig)
 	uint8_t frame[RIG_FRAME_MAX], answer[RIG_FRAME_MAX];
 
 	rig_settle(rig);
-	for (unsigned iface = 0; iface < RIG_IFACES; iface++)
+	for (unsigned iface = 0; iface < (rig->conf.one_device ? 1 : RIG_IFACES); iface++)
 		for (unsigned i = 0; i < rig->conf.n_workers; i++) {
 			unsigned n = rte_ring_count(rig->tx[iface][i]);
 			struct rte_mbuf *mbuf;
 
-			while (n-- > 0 && rte_ring_sc_dequeue(rig->tx[iface][i], (void **)&mbuf) == 0) {
+			while (n-- > 0 &&
+			       rte_ring_sc_dequeue(rig->tx[iface][i], (void **)&mbuf) == 0) {
+				uint8_t mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 1};
 				size_t bytes;
 
+				memset(frame, 0, ETH_BYTES + ETH_TAG_BYTES + IP6_BYTES + 1);
 				memcpy(frame, rte_pktmbuf_mtod(mbuf, void *), mbuf->pkt_len);
-				bytes = neighbour_answer(frame, mbuf->pkt_len, answer);
+				mac[5] = frame
+					[11]; // the neighbour on the interface of ours that asks
+				bytes = rig_answer(frame, mac, answer);
 				if (bytes == 0) {
 					rte_ring_sp_enqueue(rig->tx[iface][i], mbuf);
 					continue;

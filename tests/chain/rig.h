@@ -8,6 +8,7 @@
 #pragma once
 
 #include <rte_mbuf.h>
+#include <rte_rcu_qsbr.h>
 
 #include "rules/compile.h"
 #include "rules/model.h"
@@ -32,11 +33,19 @@
 
 struct rig_conf {
 	unsigned n_workers;
-	uint32_t n_slots, n_tunnels; // a worker
-	uint32_t handoff_ring;       // 0: 1024
-	unsigned mbufs;              // 0: 8192
-	unsigned memory_mb;          // 0: 512
-	bool huge;                   // hugepages if there are any
+	uint32_t n_slots, n_tunnels;   // a worker
+	uint32_t handoff_ring;         // 0: 1024
+	uint32_t punt_ring, mail_ring; // 0: 256
+	unsigned n_peers;              // 0: 64
+	unsigned hold_packets;         // 0: 8
+	uint16_t vlans[RIG_IFACES];    // 0: untagged
+	bool no_gateway;               // N6 has no gateway
+	bool one_device;             // both interfaces share the queues of one, and differ by VLAN
+	const struct service *extra; // a service beside those of the tree
+	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // NULL: service_chain
+	unsigned mbufs;                                        // 0: 8192
+	unsigned memory_mb;                                    // 0: 512
+	bool huge;                                             // hugepages if there are any
 };
 
 struct rig {
@@ -47,10 +56,20 @@ struct rig {
 	struct slots *slots;
 	struct teid_scheme teids;
 	struct rte_mempool *pool;
+	struct rte_rcu_qsbr *qsbr;
 	struct rte_ring *rx[RIG_IFACES][MAX_WORKERS]; // the test fills
 	struct rte_ring *tx[RIG_IFACES][MAX_WORKERS]; // the test empties
 	uint16_t ports[RIG_IFACES];
-	uint64_t sent, received; // frames by the test
+	uint64_t sent, received;     // frames by the test
+	struct session_counts ended; // what the sessions that were closed had counted
+};
+
+#define RIG_TUNNELS 4
+
+// A tunnel with a record of its own.
+struct rig_tunnel {
+	uint32_t record, teid;
+	bool given; // the SMF chose the TEID
 };
 
 // One session of the rig, and what it was made of.
@@ -58,9 +77,12 @@ struct rig_session {
 	struct slot slot;
 	uint32_t teid;     // ours, for uplink
 	uint32_t gnb_teid; // the gNB's, for downlink
-	uint16_t peer;
+	uint16_t peer;     // of the down line
+	uint16_t place_peers[SESSION_PLACES];
 	uint32_t rules; // place in the arena
 	struct addr ue_v4, ue_v6;
+	unsigned n_tunnels;
+	struct rig_tunnel tunnels[RIG_TUNNELS]; // beyond the one of the up line
 };
 
 // Starts EAL once in the process. Ends the process with a message on failure, as do all makers here: a test
@@ -72,8 +94,42 @@ void rig_free(struct rig *rig);
 // The ordinary rules of session number n: two PDRs a direction, the first with a filter (UDP to port 5000 of the
 // data network), QFI 1 and 2, FORW both ways. Freed by rules_free().
 struct rules *rig_rules_new(uint32_t n);
-// Session number n (from 0): UE addresses number n + 1 of the pools. `rules` NULL: the ordinary ones.
-void rig_session_add(struct rig *rig, uint32_t n, const struct rules *rules, struct rig_session *ret);
+
+// Rules that differ from the ordinary ones in one thing. Freed by rules_free().
+enum rig_variant {
+	RIG_ORDINARY,
+	RIG_GATE_UP, // the uplink gate of both QERs is closed
+	RIG_GATE_DOWN,
+	RIG_FAR_DROP,
+	RIG_FAR_BUFFER,
+	RIG_NO_PDR,       // only the PDRs with a filter
+	RIG_NO_QFI,       // QERs without QFI
+	RIG_RQI,          // downlink packets tell of reflective QoS
+	RIG_DSCP,         // downlink tunnels are marked EF
+	RIG_TUNNEL_UP,    // tunnel 2, from the access side
+	RIG_GIVEN,        // the same, its TEID chosen by the SMF
+	RIG_GIVEN_LINE,   // tunnel 1 is the SMF's
+	RIG_TUNNEL_DOWN,  // tunnel 2, from the core side: to the gNB
+	RIG_PLACE,        // what the filter says goes to another gNB
+	RIG_RELAY,        // all uplink goes into a tunnel towards another UPF
+	RIG_SOLICIT,      // router solicitations go to the CP function
+	RIG_SOLICIT_LOST, // the same, but no route leads there
+	RIG_STEER,        // downlink of the filter goes to N6 again
+	RIG_VARIANTS
+};
+struct rules *rig_variant_new(enum rig_variant variant, uint32_t n);
+#define RIG_GNB2 "10.10.3.3"
+#define RIG_SMF "10.10.3.4" // takes router solicitations
+#define RIG_SMF_LOST "10.10.9.9"
+#define RIG_GNB2_TEID 0x22000000u // each plus the session's number
+#define RIG_RELAY_TEID 0x33000000u
+#define RIG_SMF_TEID 0x44000000u
+#define RIG_GIVEN_TEID 0x77000000u
+
+// Session number n (from 0): UE addresses number n + 1 of the pools, beyond the pools for large n. `rules` NULL:
+// the ordinary ones. Tunnels of the rules but a chosen number 1 get records.
+void rig_session_add(struct rig *rig, uint32_t n, const struct rules *rules,
+		     struct rig_session *ret);
 void rig_session_del(struct rig *rig, struct rig_session *s);
 // The halves of rig_session_del(), for tests of what happens between: 1 takes it out of the locators and
 // posts the command, 2 gives the slot back.
@@ -81,6 +137,7 @@ void rig_session_close(struct rig *rig, struct rig_session *s);
 void rig_session_forget(struct rig *rig, struct rig_session *s);
 
 void rig_send(struct rig *rig, unsigned iface, unsigned worker, const void *frame, size_t bytes);
+void rig_send_mbuf(struct rig *rig, unsigned iface, unsigned worker, struct rte_mbuf *mbuf);
 // The next frame that any worker sent by this interface: its length, 0 for none.
 size_t rig_recv(struct rig *rig, unsigned iface, void *frame);
 // One turn of each worker, then the control thread. Returns the packets worked on.
@@ -89,6 +146,8 @@ unsigned rig_turn(struct rig *rig);
 void rig_settle(struct rig *rig);
 // Answers the ARP and ND questions that were sent; other frames are kept for rig_recv(). Settles.
 void rig_resolve(struct rig *rig);
+// The answer of the neighbour with this link address to such a question: its length, 0 if the frame is none.
+size_t rig_answer(const uint8_t *question, const uint8_t mac[ETH_MAC_BYTES], uint8_t *answer);
 
 uint64_t rig_drops(const struct rig *rig, enum drop reason); // of all threads
 uint64_t rig_count(const struct rig *rig, enum counter counter);
@@ -107,10 +166,15 @@ struct rig_flow {
 	uint16_t payload; // bytes after the L4 header
 	uint8_t qfi;
 	bool v6;
+	uint8_t tos;
+	const char *dn; // the other end; NULL: RIG_SERVER or RIG_SERVER6
 };
 
 // An uplink G-PDU of the session, or a downlink packet for it, with right checksums. Give the length.
 size_t rig_frame_up(const struct rig *rig, const struct rig_session *s, const struct rig_flow *flow,
 		    uint8_t *frame);
-size_t rig_frame_down(const struct rig *rig, const struct rig_session *s, const struct rig_flow *flow,
-		      uint8_t *frame);
+size_t rig_frame_down(const struct rig *rig, const struct rig_session *s,
+		      const struct rig_flow *flow, uint8_t *frame);
+// An uplink G-PDU with a router solicitation from `source`.
+size_t rig_frame_solicit(const struct rig *rig, const struct rig_session *s, const char *source,
+			 uint8_t *frame);

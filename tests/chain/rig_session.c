@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "packet/cksum.h"
 #include "packet/gtpu.h"
 #include "packet/ip.h"
 #include "packet/l4.h"
@@ -13,7 +14,6 @@
 #include "rig.h"
 #include "service/service.h"
 #include "worker/mailbox.h"
-
 
 static struct addr ue_v4(uint32_t n)
 {
@@ -63,7 +63,8 @@ static void pdr_add(struct rules *rules, uint32_t n, uint16_t id, bool up, bool 
 		struct addr v6 = ue_v6(n);
 
 		pdr->pdi.has_ue_ip = true;
-		pdr->pdi.ue_ip = (struct ue_ip){.has_v4 = true, .has_v6 = true, .destination = true, .v6_prefix = 64};
+		pdr->pdi.ue_ip = (struct ue_ip){
+			.has_v4 = true, .has_v6 = true, .destination = true, .v6_prefix = 64};
 		pdr->pdi.ue_ip.v4.s_addr = ue_v4(n).v4;
 		memcpy(&pdr->pdi.ue_ip.v6, v6.v6, sizeof(v6.v6));
 	}
@@ -107,7 +108,7 @@ struct rules *rig_rules_new(uint32_t n)
 	return rules;
 }
 
-static void image_fill(struct rig *rig, const struct rig_session *s, const struct compiled *compiled,
+static void image_fill(const struct rig_session *s, const struct compiled *compiled,
 		       struct session_image *ret)
 {
 	*ret = (struct session_image){
@@ -123,18 +124,89 @@ static void image_fill(struct rig *rig, const struct rig_session *s, const struc
 	for (unsigned i = 0; i < compiled->n_places; i++)
 		ret->places[i] = (struct session_place){
 			.teid = rte_cpu_to_be_32(compiled->places[i].teid),
-			.peer = s->peer,
+			.peer = s->place_peers[i],
 		};
 }
 
-void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given, struct rig_session *ret)
+static rte_be32_t n3_addr(void)
+{
+	struct addr addr;
+
+	if (addr_parse(RIG_N3_ADDR, &addr) != 0)
+		rig_die(RIG_N3_ADDR);
+	return addr.v4;
+}
+
+static void tunnel_take(struct rig *rig, struct rig_session *s, const struct tunnel_rule *rule,
+			struct mail *mail)
+{
+	struct rig_tunnel *tunnel = &s->tunnels[s->n_tunnels++];
+	uint32_t n = mail->session.n_tunnels++;
+	struct session_ref ref;
+
+	if (s->n_tunnels > RIG_TUNNELS ||
+	    slots_tunnel_take(rig->slots, s->slot.owner, &tunnel->record, &tunnel->teid) != 0)
+		rig_die("no tunnel record");
+	tunnel->given = rule->given;
+	if (rule->given) {
+		tunnel->teid = rule->teid;
+		ref = session_ref_make(s->slot.owner,
+				       slots_tunnel_index(rig->slots, tunnel->record),
+				       tunnel->teid);
+		if (slots_teid_in_use(rig->slots, tunnel->teid) ||
+		    slots_teid_reserve(rig->slots, tunnel->teid, true) != 0 ||
+		    locator_teid_add(rig->locator, tunnel->teid, n3_addr(), ref) != 0)
+			rig_die("TEID taken");
+	}
+	mail->session.tunnels[n].record = tunnel->record;
+	mail->session.tunnels[n].tunnel = (struct tunnel){
+		.check = tunnel->teid,
+		.slot = s->slot.index,
+		.version = s->slot.version,
+		.number = rule->number,
+		.up = rule->up,
+	};
+}
+
+// The tunnels of the rules: number 1 stands in the up line unless the SMF chose its TEID.
+static void tunnels_take(struct rig *rig, struct rig_session *s, const struct rules *rules,
+			 struct mail *mail)
+{
+	for (unsigned i = 0; i < rules->n_tunnels; i++)
+		if (rules->tunnels[i].number != 1 || rules->tunnels[i].given)
+			tunnel_take(rig, s, &rules->tunnels[i], mail);
+		else
+			s->teid = slots_teid(rig->slots, &s->slot);
+}
+
+// As N4 has it: a session is of use though no route leads to its SMF.
+static uint16_t peer_take(struct rig *rig, const struct tunnel_out *to)
+{
+	uint16_t peer = PEER_NONE;
+	int rc = neigh_tunnel_take(rig->control.neigh, to->v4.s_addr, &peer);
+
+	if (rc != 0 && !(rc == -ENETUNREACH && to->iface_value == IF_CP_FUNCTION))
+		rig_die("no peer");
+	return peer;
+}
+
+static void peers_take(struct rig *rig, struct rig_session *s, const struct compiled *compiled)
+{
+	if (compiled->has_line)
+		s->peer = peer_take(rig, &compiled->line);
+	for (unsigned i = 0; i < compiled->n_places; i++)
+		s->place_peers[i] = peer_take(rig, &compiled->places[i]);
+}
+
+void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given,
+		     struct rig_session *ret)
 {
 	static const uint8_t ni_ifaces[] = {RIG_N6};
 	const struct compile_conf conf = {
 		.ni_ifaces = ni_ifaces,
 		.n_nis = 1,
 		.default_iface = RIG_N6,
-		.chain = service_chain,
+		.chain = rig->conf.chain,
 	};
 	struct rules *own = given ? NULL : rig_rules_new(n);
 	struct mail *mail = mail_new(MAIL_SESSION_SET, NULL, NULL);
@@ -145,15 +217,13 @@ void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given, str
 	*ret = (struct rig_session){.gnb_teid = 0x1000 + n, .ue_v4 = ue_v4(n), .ue_v6 = ue_v6(n)};
 	if (!mail || slots_take(rig->slots, &ret->slot) != 0)
 		rig_die("no slot");
-	ret->teid = slots_teid(rig->slots, &ret->slot);
 	if (rules_compile(given ? given : own, &conf, &compiled, &fault) != 0)
 		rig_die(fault.text);
 	if (rule_arena_intern(&rig->arena, compiled.rs, &ret->rules) != 0)
 		rig_die("arena full");
-	if (compiled.has_line &&
-	    neigh_tunnel_take(rig->control.neigh, compiled.line.v4.s_addr, &ret->peer) != 0)
-		rig_die("no peer");
-	image_fill(rig, ret, &compiled, &mail->session.image);
+	peers_take(rig, ret, &compiled);
+	tunnels_take(rig, ret, given ? given : own, mail);
+	image_fill(ret, &compiled, &mail->session.image);
 	mail_post(rig->control.workers[ret->slot.owner], mail);
 	down = session_ref_make(ret->slot.owner, ret->slot.index, ret->slot.version);
 	if (locator_ue_add(rig->locator, RIG_N6, &ret->ue_v4, down) != 0 ||
@@ -163,15 +233,34 @@ void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given, str
 	rules_free(own);
 }
 
+static void session_ended(struct mail *mail, void *ctx)
+{
+	struct session_counts *ended = ctx;
+
+	if (mail->result != 0)
+		rig_die("the worker knows no such session");
+	ended->up_packets += mail->session.counts.up_packets;
+	ended->up_bytes += mail->session.counts.up_bytes;
+	ended->down_packets += mail->session.counts.down_packets;
+	ended->down_bytes += mail->session.counts.down_bytes;
+	free(mail);
+}
+
 void rig_session_close(struct rig *rig, struct rig_session *s)
 {
-	struct mail *mail = mail_new(MAIL_SESSION_CLEAR, NULL, NULL);
+	struct mail *mail = mail_new(MAIL_SESSION_CLEAR, session_ended, &rig->ended);
 
 	if (!mail || locator_ue_del(rig->locator, RIG_N6, &s->ue_v4) != 0 ||
 	    locator_ue_del(rig->locator, RIG_N6, &s->ue_v6) != 0)
 		rig_die("session is not there");
 	mail->session.image.slot = s->slot.index;
 	mail->session.image.version = s->slot.version;
+	for (unsigned i = 0; i < s->n_tunnels; i++) {
+		mail->session.tunnels[mail->session.n_tunnels++].record = s->tunnels[i].record;
+		if (s->tunnels[i].given &&
+		    locator_teid_del(rig->locator, s->tunnels[i].teid, n3_addr()) != 0)
+			rig_die("TEID is not there");
+	}
 	mail_post(rig->control.workers[s->slot.owner], mail);
 }
 
@@ -180,6 +269,14 @@ void rig_session_forget(struct rig *rig, struct rig_session *s)
 	rule_arena_release(&rig->arena, s->rules);
 	if (s->peer != PEER_NONE)
 		neigh_tunnel_give(rig->control.neigh, s->peer);
+	for (unsigned i = 0; i < SESSION_PLACES; i++)
+		if (s->place_peers[i] != PEER_NONE)
+			neigh_tunnel_give(rig->control.neigh, s->place_peers[i]);
+	for (unsigned i = 0; i < s->n_tunnels; i++) {
+		if (s->tunnels[i].given)
+			slots_teid_reserve(rig->slots, s->tunnels[i].teid, false);
+		slots_tunnel_give(rig->slots, s->slot.owner, s->tunnels[i].record);
+	}
 	slots_give(rig->slots, &s->slot);
 }
 
@@ -202,8 +299,8 @@ static struct addr addr_of(const char *text)
 }
 
 // The user packet between `src` and `dst` at `ip`. Gives its length.
-static size_t user_write(uint8_t *ip, const struct addr *src, const struct addr *dst, uint16_t sport,
-			 uint16_t dport, const struct rig_flow *flow)
+static size_t user_write(uint8_t *ip, const struct addr *src, const struct addr *dst,
+			 uint16_t sport, uint16_t dport, const struct rig_flow *flow)
 {
 	uint32_t l4_bytes = flow->proto == IPPROTO_TCP ? 20 : 8;
 	uint32_t ip_bytes = flow->v6 ? IP6_BYTES : IP4_BYTES;
@@ -221,63 +318,105 @@ static size_t user_write(uint8_t *ip, const struct addr *src, const struct addr 
 	if (flow->v6) {
 		ip6_write((struct ip6_head *)ip, src->v6, dst->v6, flow->proto, flow->ttl,
 			  l4_bytes + flow->payload);
+		ip[0] |= flow->tos >> 4;
+		ip[1] |= (uint8_t)(flow->tos << 4);
 	} else {
 		struct ip4_head *ip4 = (struct ip4_head *)ip;
 
 		ip4_write(ip4, src->v4, dst->v4, flow->proto, l4_bytes + flow->payload);
 		ip4->ttl = flow->ttl;
+		ip4->tos = flow->tos;
 		ip4->cksum = 0;
 		ip4->cksum = ip4_cksum(ip4);
 	}
 	return ip_bytes + l4_bytes + flow->payload;
 }
 
-static void eth_to(const struct rig *rig, unsigned iface, bool v6, uint8_t *frame)
+// Gives where the packet starts.
+static uint32_t eth_to(const struct rig *rig, unsigned iface, bool v6, uint8_t *frame)
 {
 	const uint8_t from[ETH_MAC_BYTES] = {2, 0, 0, 0, 1, (uint8_t)(iface + 1)};
 
-	eth_write(frame, rig->control.workers[0]->mac[iface].addr_bytes, from, 0,
-		  v6 ? ETH_TYPE_IP6 : ETH_TYPE_IP4);
+	return eth_write(frame, rig->control.workers[0]->mac[iface].addr_bytes, from,
+			 rig->conf.vlans[iface], v6 ? ETH_TYPE_IP6 : ETH_TYPE_IP4);
+}
+
+// Puts the headers of an uplink G-PDU before the user packet, which is in its place behind them. Gives the
+// frame's length.
+static size_t tunnel_write(const struct rig *rig, const struct rig_session *s, uint8_t qfi,
+			   size_t user_bytes, uint8_t *frame)
+{
+	uint32_t tunnel_bytes = qfi == PKT_QFI_NONE ? GTPU_BYTES : GTPU_BYTES + 8;
+	uint32_t at = eth_to(rig, RIG_N3, false, frame);
+	uint8_t *ip = frame + at;
+	uint8_t *udp = ip + IP4_BYTES;
+	uint8_t *gtpu = udp + UDP_BYTES;
+	uint16_t udp_bytes = (uint16_t)(UDP_BYTES + tunnel_bytes + user_bytes);
+
+	gtpu_gpdu_write(gtpu, s->teid, (uint32_t)user_bytes, qfi, false);
+	if (qfi != PKT_QFI_NONE)
+		gtpu[GTPU_BYTES + GTPU_OPTION_BYTES + 1] = 0x10; // uplink PDU Session Information
+	be16_put(udp, GTPU_PORT);
+	be16_put(udp + 2, GTPU_PORT);
+	be16_put(udp + 4, udp_bytes);
+	be16_put(udp + 6, 0);
+	ip4_write((struct ip4_head *)ip, addr_of(RIG_GNB).v4, addr_of(RIG_N3_ADDR).v4, IPPROTO_UDP,
+		  udp_bytes);
+	return at + IP4_BYTES + udp_bytes;
+}
+
+// Where the user packet of an uplink frame starts.
+static uint8_t *user_in(const struct rig *rig, uint8_t qfi, uint8_t *frame)
+{
+	return frame + ETH_BYTES + (rig->conf.vlans[RIG_N3] ? ETH_TAG_BYTES : 0) + IP4_BYTES +
+	       UDP_BYTES + GTPU_BYTES + (qfi == PKT_QFI_NONE ? 0 : 8);
+}
+
+size_t rig_frame_solicit(const struct rig *rig, const struct rig_session *s, const char *source,
+			 uint8_t *frame)
+{
+	struct addr src = addr_of(source), all_routers = addr_of("ff02::2");
+	uint8_t *ip = user_in(rig, 1, frame);
+	uint8_t *icmp = ip + IP6_BYTES;
+	uint16_t cksum;
+
+	ip6_write((struct ip6_head *)ip, src.v6, all_routers.v6, IPPROTO_ICMPV6, 255, 8);
+	memset(icmp, 0, 8);
+	icmp[0] = 133;
+	cksum = cksum_finish(cksum_pseudo6(src.v6, all_routers.v6, IPPROTO_ICMPV6, 8) +
+			     cksum_bytes(icmp, 8));
+	memcpy(icmp + 2, &cksum, sizeof(cksum));
+	return tunnel_write(rig, s, 1, IP6_BYTES + 8, frame);
+}
+
+static struct addr dn_of(const struct rig_flow *flow)
+{
+	return addr_of(flow->dn ? flow->dn : flow->v6 ? RIG_SERVER6 : RIG_SERVER);
 }
 
 size_t rig_frame_up(const struct rig *rig, const struct rig_session *s, const struct rig_flow *flow,
 		    uint8_t *frame)
 {
-	struct addr dn = addr_of(flow->v6 ? RIG_SERVER6 : RIG_SERVER);
-	struct addr gnb = addr_of(RIG_GNB);
-	struct addr upf = addr_of(RIG_N3_ADDR);
+	struct addr dn = dn_of(flow);
 	struct addr ue = flow->v6 ? s->ue_v6 : s->ue_v4;
-	uint32_t tunnel_bytes = flow->qfi == PKT_QFI_NONE ? GTPU_BYTES : GTPU_BYTES + 8;
-	uint8_t *ip = frame + ETH_BYTES;
-	uint8_t *udp = ip + IP4_BYTES;
-	uint8_t *gtpu = udp + UDP_BYTES;
 	size_t user_bytes;
 
 	if (flow->v6)
 		ue.v6[15] = 1;
-	user_bytes = user_write(gtpu + tunnel_bytes, &ue, &dn, flow->ue_port, flow->dn_port, flow);
-	gtpu_gpdu_write(gtpu, s->teid, (uint32_t)user_bytes, flow->qfi, false);
-	if (flow->qfi != PKT_QFI_NONE)
-		gtpu[GTPU_BYTES + GTPU_OPTION_BYTES + 1] = 0x10; // uplink PDU Session Information
-	be16_put(udp, GTPU_PORT);
-	be16_put(udp + 2, GTPU_PORT);
-	be16_put(udp + 4, (uint16_t)(UDP_BYTES + tunnel_bytes + user_bytes));
-	be16_put(udp + 6, 0);
-	ip4_write((struct ip4_head *)ip, gnb.v4, upf.v4, IPPROTO_UDP,
-		  (uint32_t)(UDP_BYTES + tunnel_bytes + user_bytes));
-	eth_to(rig, RIG_N3, false, frame);
-	return ETH_BYTES + IP4_BYTES + UDP_BYTES + tunnel_bytes + user_bytes;
+	user_bytes = user_write(user_in(rig, flow->qfi, frame), &ue, &dn, flow->ue_port,
+				flow->dn_port, flow);
+	return tunnel_write(rig, s, flow->qfi, user_bytes, frame);
 }
 
-size_t rig_frame_down(const struct rig *rig, const struct rig_session *s, const struct rig_flow *flow,
-		      uint8_t *frame)
+size_t rig_frame_down(const struct rig *rig, const struct rig_session *s,
+		      const struct rig_flow *flow, uint8_t *frame)
 {
-	struct addr dn = addr_of(flow->v6 ? RIG_SERVER6 : RIG_SERVER);
+	struct addr dn = dn_of(flow);
 	struct addr ue = flow->v6 ? s->ue_v6 : s->ue_v4;
 
 	if (flow->v6)
 		ue.v6[15] = 1;
-	eth_to(rig, RIG_N6, flow->v6, frame);
-	return ETH_BYTES +
-	       user_write(frame + ETH_BYTES, &dn, &ue, flow->dn_port, flow->ue_port, flow);
+	uint32_t at = eth_to(rig, RIG_N6, flow->v6, frame);
+
+	return at + user_write(frame + at, &dn, &ue, flow->dn_port, flow->ue_port, flow);
 }

@@ -19,12 +19,39 @@ static struct rig *rig_of(unsigned n_workers)
 }
 
 static const struct rig_flow flows[] = {
-	{.proto = IPPROTO_UDP, .ue_port = 40000, .dn_port = 5000, .ttl = 64, .payload = 100, .qfi = 1},
+	{.proto = IPPROTO_UDP,
+	 .ue_port = 40000,
+	 .dn_port = 5000,
+	 .ttl = 64,
+	 .payload = 100,
+	 .qfi = 1},
 	{.proto = IPPROTO_UDP, .ue_port = 40000, .dn_port = 53, .ttl = 2, .payload = 0, .qfi = 1},
-	{.proto = IPPROTO_TCP, .ue_port = 40000, .dn_port = 443, .ttl = 255, .payload = 1300, .qfi = 5},
-	{.proto = IPPROTO_TCP, .ue_port = 1, .dn_port = 5000, .ttl = 64, .payload = 1, .qfi = PKT_QFI_NONE},
-	{.proto = IPPROTO_UDP, .ue_port = 40000, .dn_port = 5000, .ttl = 64, .payload = 9, .qfi = 1, .v6 = true},
-	{.proto = IPPROTO_TCP, .ue_port = 40000, .dn_port = 80, .ttl = 3, .payload = 700, .qfi = 1, .v6 = true},
+	{.proto = IPPROTO_TCP,
+	 .ue_port = 40000,
+	 .dn_port = 443,
+	 .ttl = 255,
+	 .payload = 1300,
+	 .qfi = 5},
+	{.proto = IPPROTO_TCP,
+	 .ue_port = 1,
+	 .dn_port = 5000,
+	 .ttl = 64,
+	 .payload = 1,
+	 .qfi = PKT_QFI_NONE},
+	{.proto = IPPROTO_UDP,
+	 .ue_port = 40000,
+	 .dn_port = 5000,
+	 .ttl = 64,
+	 .payload = 9,
+	 .qfi = 1,
+	 .v6 = true},
+	{.proto = IPPROTO_TCP,
+	 .ue_port = 40000,
+	 .dn_port = 80,
+	 .ttl = 3,
+	 .payload = 700,
+	 .qfi = 1,
+	 .v6 = true},
 };
 
 // The user packet after one hop: the same but for TTL and header checksum.
@@ -36,7 +63,8 @@ static void hop(uint8_t *user, bool v6)
 		ip4_ttl_dec((struct ip4_head *)user);
 }
 
-static void check_up(struct rig *rig, const struct rig_session *s, const struct rig_flow *flow, unsigned via)
+static void check_up(struct rig *rig, const struct rig_session *s, const struct rig_flow *flow,
+		     unsigned via)
 {
 	uint8_t in[RIG_FRAME_MAX], out[RIG_FRAME_MAX];
 	size_t in_bytes = rig_frame_up(rig, s, flow, in);
@@ -52,8 +80,9 @@ static void check_up(struct rig *rig, const struct rig_session *s, const struct 
 	CU_ASSERT_EQUAL(be16_get(out + ETH_BYTES - 2), flow->v6 ? ETH_TYPE_IP6 : ETH_TYPE_IP4);
 	CU_ASSERT_EQUAL(out[4], 1); // the neighbour that answered, 02:00:00:00:01:02
 	CU_ASSERT_EQUAL(out[5], RIG_N6 + 1);
-	CU_ASSERT_EQUAL(memcmp(out + ETH_MAC_BYTES,
-			       rig->control.workers[0]->mac[RIG_N6].addr_bytes, ETH_MAC_BYTES), 0);
+	CU_ASSERT_EQUAL(memcmp(out + ETH_MAC_BYTES, rig->control.workers[0]->mac[RIG_N6].addr_bytes,
+			       ETH_MAC_BYTES),
+			0);
 }
 
 static void check_down(struct rig *rig, const struct rig_session *s, const struct rig_flow *flow,
@@ -129,7 +158,8 @@ static void three_workers(void)
 // --- what does not go through ----------------------------------------------------------------------------
 
 // Sends one frame and expects it to be dropped by this name and nothing to leave.
-static void expect_drop(struct rig *rig, unsigned iface, const uint8_t *frame, size_t bytes, enum drop reason)
+static void expect_drop(struct rig *rig, unsigned iface, const uint8_t *frame, size_t bytes,
+			enum drop reason)
 {
 	uint64_t before = rig_drops(rig, reason);
 	uint8_t out[RIG_FRAME_MAX];
@@ -155,7 +185,8 @@ static void spoof_v4(uint8_t *frame, const char *source)
 
 static void spoofed_source(void)
 {
-	static const char *const v4[] = {"10.45.0.2", "0.0.0.0", "224.0.0.1", "127.0.0.1", RIG_N6_ADDR};
+	static const char *const v4[] = {"10.45.0.2", "0.0.0.0", "224.0.0.1", "127.0.0.1",
+					 RIG_N6_ADDR};
 	static const char *const v6[] = {"2001:db8:0:2::1", "fe80::1", "::", "ff02::1"};
 	struct rig *rig = rig_of(1);
 	struct rig_flow flow = flows[0];
@@ -222,7 +253,8 @@ static void ttl_used_up(void)
 		struct rig_flow flow = flows[i & 1 ? 4 : 0];
 
 		flow.ttl = (uint8_t)(i / 2);
-		expect_drop(rig, RIG_N3, frame, rig_frame_up(rig, &s, &flow, frame), DROP_ttl_expired);
+		expect_drop(rig, RIG_N3, frame, rig_frame_up(rig, &s, &flow, frame),
+			    DROP_ttl_expired);
 		expect_drop(rig, RIG_N6, frame, rig_frame_down(rig, &s, &flow, frame),
 			    DROP_ttl_expired);
 	}
@@ -289,9 +321,11 @@ static void echo_requests(void)
 
 	rig_session_add(rig, 0, NULL, &s);
 	bytes = rig_frame_up(rig, &s, &flow, frame);
-	ip4_write((struct ip4_head *)(frame + ETH_BYTES), ((struct ip4_head *)(frame + ETH_BYTES))->src,
+	ip4_write((struct ip4_head *)(frame + ETH_BYTES),
+		  ((struct ip4_head *)(frame + ETH_BYTES))->src,
 		  ((struct ip4_head *)(frame + ETH_BYTES))->dst, IPPROTO_UDP, UDP_BYTES + 12);
-	bytes = ETH_BYTES + IP4_BYTES + UDP_BYTES + gtpu_echo_request_build(udp + UDP_BYTES, 0x1234);
+	bytes = ETH_BYTES + IP4_BYTES + UDP_BYTES +
+		gtpu_echo_request_build(udp + UDP_BYTES, 0x1234);
 	be16_put(udp, 30000);
 	be16_put(udp + 4, (uint16_t)(bytes - ETH_BYTES - IP4_BYTES));
 	rig_send(rig, RIG_N3, 1, frame, bytes);

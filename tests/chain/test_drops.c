@@ -1,0 +1,453 @@
+// Every drop reason is reached by a packet made for it, and no other; those that cannot be reached are named.
+//
+// Four tables: golden frames for what parse refuses, sessions' rules for what services refuse, a short program
+// for each bound of a ring or a port. The last test looks that no reason of stats/drop.def is missing.
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "chain.h"
+#include "golden.h"
+#include "packet/arp.h"
+#include "pipeline/pipeline.h"
+
+static bool reached[DROP_REASONS];
+
+static uint64_t all_drops(const struct rig *rig)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < DROP_REASONS; i++)
+		n += rig_drops(rig, i);
+	return n;
+}
+
+static enum drop reason_of(const char *name)
+{
+	for (unsigned i = 0; i < DROP_REASONS; i++)
+		if (strcmp(drop_str(i), name) == 0)
+			return i;
+	return DROP_NONE;
+}
+
+// The frame was sent: it and no other was dropped, by this name, and nothing left.
+static void check_dropped(struct rig *rig, enum drop reason, uint64_t before, uint64_t all)
+{
+	CU_ASSERT_EQUAL(rig_drops(rig, reason), before + 1);
+	CU_ASSERT_EQUAL(all_drops(rig), all + 1);
+	CU_ASSERT_EQUAL(chain_drain(rig, RIG_N3) + chain_drain(rig, RIG_N6), 0);
+	reached[reason] = true;
+}
+
+static void expect_drop(struct rig *rig, unsigned iface, unsigned via, const uint8_t *frame,
+			size_t bytes, enum drop reason)
+{
+	uint64_t before = rig_drops(rig, reason);
+	uint64_t all = all_drops(rig);
+
+	rig_send(rig, iface, via, frame, bytes);
+	rig_settle(rig);
+	check_dropped(rig, reason, before, all);
+}
+
+// --- parse -----------------------------------------------------------------------------------------------
+
+static void broken_frames(void)
+{
+	struct golden *frames = calloc(GOLDEN_MAX, sizeof(*frames));
+	unsigned n = golden_read(frames), bad = 0;
+	struct rig *rig = chain_rig(2);
+
+	golden_locals_add(rig);
+	for (unsigned i = 0; i < n; i++) {
+		const struct golden *g = &frames[i];
+
+		if (strcmp(g->kind, "bad") != 0 || g->tagged)
+			continue;
+		CU_ASSERT_NOT_EQUAL(reason_of(g->drop), DROP_NONE);
+		expect_drop(rig, g->iface, i & 1, g->frame, g->bytes, reason_of(g->drop));
+		bad++;
+	}
+	CU_ASSERT_TRUE(bad > 100);
+	free(frames);
+	rig_end(rig);
+}
+
+// --- services --------------------------------------------------------------------------------------------
+
+struct refusal {
+	enum drop reason;
+	enum rig_variant variant;
+	bool up;
+	struct rig_flow flow; // of the ordinary form but for what is said
+};
+
+// Given are the port of the data network, TTL, payload, and what else differs.
+#define FLOW(port, hops, bytes, ...)                                                               \
+	{                                                                                          \
+		.ue_port = 1, .dn_port = port, .ttl = hops, .payload = bytes, __VA_ARGS__          \
+	}
+#define UDP(port, hops, bytes, ...)                                                                \
+	FLOW(port, hops, bytes, .qfi = 1, .proto = IPPROTO_UDP, __VA_ARGS__)
+#define V6 .v6 = true
+
+static const struct rig_flow ordinary = UDP(5000, 64, 30, );
+
+static const struct refusal refusals[] = {
+	{DROP_gate_closed, RIG_GATE_UP, true, UDP(5000, 64, 30, )},
+	{DROP_gate_closed, RIG_GATE_UP, true, UDP(53, 64, 30, V6)},
+	{DROP_gate_closed, RIG_GATE_DOWN, false, UDP(5000, 64, 30, )},
+	{DROP_gate_closed, RIG_GATE_DOWN, false, UDP(53, 64, 30, V6)},
+	{DROP_far_drop, RIG_FAR_DROP, true, UDP(5000, 64, 30, )},
+	{DROP_far_drop, RIG_FAR_DROP, false, UDP(5000, 64, 30, V6)},
+	{DROP_far_buffer, RIG_FAR_BUFFER, true, UDP(5000, 64, 30, )},
+	{DROP_far_buffer, RIG_FAR_BUFFER, false, UDP(5000, 64, 30, V6)},
+	{DROP_no_pdr, RIG_NO_PDR, true, UDP(53, 64, 30, )},
+	{DROP_no_pdr, RIG_NO_PDR, false, UDP(53, 64, 30, )},
+	{DROP_no_pdr, RIG_NO_PDR, true, FLOW(5000, 64, 30, .proto = IPPROTO_TCP, V6)},
+	{DROP_no_pdr, RIG_NO_PDR, false, FLOW(5000, 64, 30, .proto = IPPROTO_TCP, V6)},
+	{DROP_ttl_expired, RIG_ORDINARY, true, UDP(5000, 1, 30, )},
+	{DROP_ttl_expired, RIG_ORDINARY, false, UDP(5000, 0, 30, )},
+	{DROP_ttl_expired, RIG_ORDINARY, true, UDP(5000, 0, 30, V6)},
+	{DROP_ttl_expired, RIG_ORDINARY, false, UDP(5000, 1, 30, V6)},
+	{DROP_too_big, RIG_ORDINARY, false, UDP(5000, 64, 1500 - 44 - 28 + 1, )},
+	{DROP_too_big, RIG_ORDINARY, false, UDP(5000, 64, 1500 - 44 - 48 + 1, V6)},
+	{DROP_too_big, RIG_NO_QFI, false, UDP(5000, 64, 1500 - 36 - 28 + 1, )},
+	{DROP_too_big, RIG_ORDINARY, true, UDP(5000, 64, 1500 - 28 + 1, )},
+	{DROP_too_big, RIG_ORDINARY, true, UDP(5000, 64, 1500 - 48 + 1, V6)},
+	{DROP_unknown_teid, RIG_GIVEN_LINE, true,
+	 UDP(5000, 64, 30, )}, // to TEID 0, which is of no line
+};
+
+static void refused_by_rules(void)
+{
+	struct rig *rig = chain_rig(2);
+	uint8_t frame[RIG_FRAME_MAX];
+
+	for (unsigned i = 0; i < RTE_DIM(refusals); i++) {
+		const struct refusal *r = &refusals[i];
+		struct rules *rules = rig_variant_new(r->variant, i);
+		struct rig_session s;
+
+		rig_session_add(rig, i, rules, &s);
+		rules_free(rules);
+		rig_resolve(rig);
+		for (unsigned via = 0; via < 2; via++) {
+			size_t bytes = chain_frame(rig, &s, r->up, &r->flow, frame);
+
+			expect_drop(rig, r->up ? RIG_N3 : RIG_N6, via, frame, bytes, r->reason);
+		}
+		rig_session_del(rig, &s);
+	}
+	rig_end(rig);
+}
+
+static void spoofed_and_solicited(void)
+{
+	static const struct {
+		enum rig_variant variant;
+		const char *source;
+		enum drop reason;
+	} rows[] = {
+		{RIG_ORDINARY, "fe80::5", DROP_spoofed_source},
+		{RIG_ORDINARY, "::", DROP_spoofed_source},
+		{RIG_SOLICIT_LOST, "fe80::5", DROP_far_none}, // no route leads to the SMF
+		{RIG_SOLICIT_LOST, "::", DROP_far_none},
+	};
+	struct rig *rig = chain_rig(1);
+	uint8_t frame[RIG_FRAME_MAX];
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct rules *rules = rig_variant_new(rows[i].variant, i);
+		struct rig_session s;
+
+		rig_session_add(rig, i, rules, &s);
+		rules_free(rules);
+		rig_resolve(rig);
+		expect_drop(rig, RIG_N3, 0, frame,
+			    rig_frame_solicit(rig, &s, rows[i].source, frame), rows[i].reason);
+		rig_session_del(rig, &s);
+	}
+	rig_end(rig);
+}
+
+static void no_route(void)
+{
+	struct rig_conf conf = {.n_workers = 1, .n_slots = 4, .n_tunnels = 0, .no_gateway = true};
+	struct rig *rig = rig_new(&conf);
+	struct rig_session s;
+	uint8_t frame[RIG_FRAME_MAX];
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		struct rig_flow flow = ordinary;
+
+		flow.v6 = v6;
+		expect_drop(rig, RIG_N3, 0, frame, rig_frame_up(rig, &s, &flow, frame),
+			    DROP_no_route);
+	}
+	rig_session_del(rig, &s);
+	rig_end(rig);
+}
+
+static void nobody(void)
+{
+	struct rig *rig = chain_rig(2);
+	uint8_t up[RIG_FRAME_MAX], down[RIG_FRAME_MAX];
+	size_t up_bytes, down_bytes;
+	struct rig_session s;
+	unsigned owner;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	up_bytes = rig_frame_up(rig, &s, &ordinary, up);
+	down_bytes = rig_frame_down(rig, &s, &ordinary, down);
+	owner = s.slot.owner;
+	rig_session_del(rig, &s);
+	expect_drop(rig, RIG_N6, 0, down, down_bytes, DROP_no_session);
+	expect_drop(rig, RIG_N3, owner, up, up_bytes, DROP_unknown_teid);
+	expect_drop(rig, RIG_N3, !owner, up, up_bytes, DROP_stale_reference);
+	// IP to no address of ours on the access side is for no session.
+	expect_drop(rig, RIG_N3, 0, down, down_bytes, DROP_no_session);
+	rig_end(rig);
+}
+
+// --- buffers ---------------------------------------------------------------------------------------------
+
+static struct rte_mbuf *mbuf_of(struct rig *rig, const uint8_t *frame, size_t bytes,
+				uint16_t headroom)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(rig->pool);
+
+	mbuf->data_off = headroom;
+	memcpy(rte_pktmbuf_append(mbuf, (uint16_t)bytes), frame, bytes);
+	return mbuf;
+}
+
+static void expect_mbuf_drop(struct rig *rig, unsigned iface, struct rte_mbuf *mbuf,
+			     enum drop reason)
+{
+	uint64_t before = rig_drops(rig, reason);
+	uint64_t all = all_drops(rig);
+
+	rig_send_mbuf(rig, iface, 0, mbuf);
+	rig_settle(rig);
+	check_dropped(rig, reason, before, all);
+}
+
+static void buffers(void)
+{
+	struct rig *rig = chain_rig(1);
+	static const struct rig_flow flow = FLOW(5000, 64, 30, .proto = IPPROTO_UDP,
+						 .qfi = PKT_QFI_NONE);
+	uint8_t frame[RIG_FRAME_MAX];
+	struct rig_session s;
+	struct rte_mbuf *mbuf;
+	size_t bytes;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	bytes = rig_frame_down(rig, &s, &flow, frame);
+	expect_mbuf_drop(rig, RIG_N6, mbuf_of(rig, frame, bytes, 0), DROP_no_headroom);
+	expect_mbuf_drop(rig, RIG_N6, mbuf_of(rig, frame, bytes, 64 - ETH_BYTES - 1),
+			 DROP_no_headroom);
+	rig_send_mbuf(rig, RIG_N6, 0, mbuf_of(rig, frame, bytes, 64 - ETH_BYTES));
+	rig_settle(rig);
+	CU_ASSERT_EQUAL(chain_drain(rig, RIG_N3), 1);
+	bytes = rig_frame_up(rig, &s, &flow, frame);
+	expect_mbuf_drop(rig, RIG_N3, mbuf_of(rig, frame, bytes, 0), DROP_no_headroom);
+	mbuf = mbuf_of(rig, frame, bytes, RTE_PKTMBUF_HEADROOM);
+	CU_ASSERT_EQUAL(rte_pktmbuf_chain(mbuf, mbuf_of(rig, frame, 10, 0)), 0);
+	expect_mbuf_drop(rig, RIG_N3, mbuf, DROP_multi_segment);
+	rig_session_del(rig, &s);
+	rig_end(rig);
+}
+
+// --- rings and ports -------------------------------------------------------------------------------------
+
+static void tx_full(void)
+{
+	struct rig *rig = chain_rig(1);
+	uint8_t frame[RIG_FRAME_MAX];
+	struct rig_session s;
+	unsigned room, left;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	room = rte_ring_free_count(rig->tx[RIG_N6][0]);
+	for (unsigned i = 0; i < room + 5; i++) {
+		rig_send(rig, RIG_N3, 0, frame, rig_frame_up(rig, &s, &ordinary, frame));
+		if (i % 32 == 31)
+			rig_turn(rig);
+	}
+	rig_settle(rig);
+	left = chain_drain(rig, RIG_N6);
+	CU_ASSERT_EQUAL(left, room);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_tx_full), 5);
+	CU_ASSERT_EQUAL(all_drops(rig), 5);
+	reached[DROP_tx_full] = true;
+	rig_session_del(rig, &s);
+	rig_end(rig);
+}
+
+static size_t arp_question(uint8_t *frame)
+{
+	static const uint8_t mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 9, 9};
+	struct addr from, about;
+
+	if (addr_parse(RIG_GNB, &from) != 0 || addr_parse(RIG_N3_ADDR, &about) != 0)
+		rig_die("address");
+	return arp_request_build(frame, 0, mac, from.v4, about.v4);
+}
+
+// Questions about us that come faster than the control thread looks.
+static void punt_full(void)
+{
+	enum { ROOM = 63, TURNS = 3, BURST = 32 };
+	struct rig_conf conf = {
+		.n_workers = 1, .n_slots = 4, .n_tunnels = 1, .punt_ring = ROOM + 1};
+	struct rig *rig = rig_new(&conf);
+	uint8_t frame[RIG_FRAME_MAX];
+	size_t bytes = arp_question(frame);
+
+	rig_resolve(rig);
+	for (unsigned i = 0; i < TURNS * BURST; i++)
+		rig_send(rig, RIG_N3, 0, frame, bytes);
+	for (unsigned i = 0; i < TURNS; i++)
+		pipeline_turn(rig->control.workers[0]);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_punt_full), TURNS * BURST - ROOM);
+	CU_ASSERT_EQUAL(all_drops(rig), TURNS * BURST - ROOM);
+	rig_settle(rig);
+	CU_ASSERT_EQUAL(chain_drain(rig, RIG_N3), ROOM);
+	reached[DROP_punt_full] = true;
+	rig_end(rig);
+}
+
+// More questions of our own at once than a worker can be given.
+static void inject_full(void)
+{
+	enum { ROOM = 63, MORE = 20 };
+	struct rig_conf conf = {.n_workers = 1,
+				.n_slots = 4,
+				.n_tunnels = 1,
+				.punt_ring = ROOM + 1,
+				.n_peers = 128};
+	struct rig *rig = rig_new(&conf);
+	uint16_t peers[ROOM + MORE];
+	struct addr gnb;
+
+	rig_resolve(rig);
+	CU_ASSERT_EQUAL_FATAL(addr_parse(RIG_GNB, &gnb), 0);
+	for (unsigned i = 0; i < ROOM + MORE; i++)
+		CU_ASSERT_EQUAL(neigh_tunnel_take(rig->control.neigh, gnb.v4 + rte_cpu_to_be_32(i),
+						  &peers[i]),
+				0);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_inject_full), MORE);
+	CU_ASSERT_EQUAL(all_drops(rig), MORE);
+	reached[DROP_inject_full] = true;
+	rig_settle(rig);
+	CU_ASSERT_EQUAL(chain_drain(rig, RIG_N3), ROOM);
+	for (unsigned i = 0; i < ROOM + MORE; i++)
+		neigh_tunnel_give(rig->control.neigh, peers[i]);
+	rig_end(rig);
+}
+
+static void handoff_full(void)
+{
+	enum { ROOM = 63, MORE = 3 };
+	struct rig_conf conf = {
+		.n_workers = 2, .n_slots = 4, .n_tunnels = 1, .handoff_ring = ROOM + 1};
+	struct rig *rig = rig_new(&conf);
+	uint8_t frame[RIG_FRAME_MAX];
+	struct rig_session s;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	for (unsigned i = 0; i < ROOM + MORE; i++)
+		rig_send(rig, RIG_N3, !s.slot.owner, frame,
+			 rig_frame_up(rig, &s, &ordinary, frame));
+	while (pipeline_turn(rig->control.workers[!s.slot.owner]))
+		;
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_handoff_full), MORE);
+	CU_ASSERT_EQUAL(all_drops(rig), MORE);
+	reached[DROP_handoff_full] = true;
+	rig_settle(rig);
+	rig_session_del(rig, &s);
+	rig_end(rig);
+}
+
+// --- waiting ---------------------------------------------------------------------------------------------
+
+static void neighbour_silent(void)
+{
+	enum { HOLD = 8 };
+	struct rig_conf conf = {.n_workers = 1, .n_slots = 4, .n_tunnels = 1, .hold_packets = HOLD};
+	uint8_t frame[RIG_FRAME_MAX];
+	struct rig_session s;
+	struct rig *rig;
+
+	clock_stop();
+	rig = rig_new(&conf);
+	rig_session_add(rig, 0, NULL, &s);
+	rig_settle(rig);
+	for (unsigned i = 0; i <= HOLD; i++) {
+		rig_send(rig, RIG_N3, 0, frame, rig_frame_up(rig, &s, &ordinary, frame));
+		rig_settle(rig);
+	}
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_neigh_hold_full), 1);
+	for (unsigned i = 0; i < 3; i++) {
+		clock_warp_ns((int64_t)NS_PER_SEC);
+		neigh_tick(rig->control.neigh);
+	}
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_neigh_failed), HOLD);
+	CU_ASSERT_EQUAL(all_drops(rig), HOLD + 1);
+	reached[DROP_neigh_hold_full] = reached[DROP_neigh_failed] = true;
+	rig_session_del(rig, &s);
+	rig_end(rig);
+}
+
+// --- all of them -----------------------------------------------------------------------------------------
+
+static void none_is_missing(void)
+{
+	// What no packet can end by now, and why.
+	static const struct {
+		enum drop reason;
+		const char *why;
+	} unreached[] = {
+		{DROP_NONE, "no drop"},
+		{DROP_end_marker, "End Markers are consumed: no session relays them yet"},
+		{DROP_error_indication,
+		 "Error Indications are consumed: they are not reported yet"},
+		{DROP_control_unwanted, "each way of punting has one who wants the packet"},
+	};
+
+	for (unsigned i = 0; i < RTE_DIM(unreached); i++) {
+		CU_ASSERT_FALSE(reached[unreached[i].reason]);
+		reached[unreached[i].reason] = true;
+	}
+	for (unsigned i = 0; i < DROP_REASONS; i++)
+		if (!reached[i]) {
+			fprintf(stderr, "no test reaches drop reason %s\n", drop_str(i));
+			CU_FAIL("a drop reason that no test reaches");
+		}
+}
+
+static CU_TestInfo tests[] = {
+	{"broken frames", broken_frames},
+	{"refused by rules", refused_by_rules},
+	{"sources", spoofed_and_solicited},
+	{"no route", no_route},
+	{"nobody there", nobody},
+	{"buffers", buffers},
+	{"tx full", tx_full},
+	{"punt full", punt_full},
+	{"inject full", inject_full},
+	{"handoff full", handoff_full},
+	{"a silent neighbour", neighbour_silent},
+	{"no reason is missing", none_is_missing},
+	CU_TEST_INFO_NULL,
+};
+
+UNIT_MAIN("drops")

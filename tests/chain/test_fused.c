@@ -1,0 +1,247 @@
+// The fused chains and the bitmap loop do the same to every packet.
+//
+// The same random packets of random sessions go through two rigs, one after the other: in the second each chain
+// has one more service, which does nothing, so that no group is ordinary and all go by the bitmap loop. What
+// leaves, what is dropped and what is counted must be equal.
+
+#include <stdlib.h>
+
+#include "chain.h"
+#include "packet/be.h"
+#include "packet/cksum.h"
+#include "packet/ip.h"
+#include "pipeline/pipeline.h"
+
+#define SESSIONS (3 * RIG_VARIANTS)
+#define PACKETS 100000
+#define BATCH 64      // packets of one turn and worker at most
+#define PLAIN_OF_10 7 // of 10 packets are of ordinary sessions, so that groups are fused
+
+// --- a service of no effect ------------------------------------------------------------------------------
+
+static uint64_t visits;
+
+static void nothing_run(struct worker *w, struct pkt **pkts, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		visits += pkts[i]->pdr != NULL; // it stands after pdr
+}
+
+static const struct service nothing = {
+	.name = "nothing",
+	.bit = SERVICE_BIT_ANY,
+	.run = nothing_run,
+	.after = SERVICES("pdr"),
+	.before = SERVICES("far"),
+	.help = "for this test",
+};
+
+static unsigned nothing_bit(void)
+{
+	unsigned bit = 0;
+
+	while (bit < SERVICES_MAX && dispatch_order()->services[bit] != &nothing)
+		bit++;
+	return bit;
+}
+
+static uint64_t chain_with_nothing(void *ctx, bool up, unsigned needs)
+{
+	return service_chain(ctx, up, needs) | 1ull << nothing_bit();
+}
+
+// --- random packets --------------------------------------------------------------------------------------
+
+static uint64_t state;
+
+static uint32_t draw(uint32_t n)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((state >> 32) * n >> 32);
+}
+
+static struct rig_flow draw_flow(void)
+{
+	static const uint16_t ports[] = {5000, 5000, 53, 443, 4999, 5001};
+	static const uint8_t ttls[] = {64, 64, 64, 64, 2, 1, 0, 255};
+	static const uint16_t payloads[] = {0, 1, 9, 40, 100, 511, 1300, 1428, 1429, 1472, 1500};
+
+	return (struct rig_flow){
+		.proto = draw(3) ? IPPROTO_UDP : IPPROTO_TCP,
+		.ue_port = (uint16_t)draw(65536),
+		.dn_port = ports[draw(RTE_DIM(ports))],
+		.ttl = ttls[draw(RTE_DIM(ttls))],
+		.payload = payloads[draw(RTE_DIM(payloads))],
+		.qfi = draw(8) ? (uint8_t)draw(64) : PKT_QFI_NONE,
+		.tos = draw(4) ? 0 : (uint8_t)draw(256),
+		.v6 = draw(2),
+	};
+}
+
+// Another source than the UE's in an uplink frame, now and then.
+static void spoof(uint8_t *frame, const struct rig_flow *flow)
+{
+	uint8_t *user = frame + 14 + 20 + 8 + (flow->qfi == PKT_QFI_NONE ? 8 : 16);
+	struct ip4_head *ip4 = (struct ip4_head *)user;
+
+	if (flow->v6) {
+		user[8 + draw(16)] ^= (uint8_t)(1 + draw(255));
+		return;
+	}
+	ip4->src ^= rte_cpu_to_be_32(1u << draw(32));
+	ip4->cksum = 0;
+	ip4->cksum = ip4_cksum(ip4);
+}
+
+static const struct rig_session *draw_session(const struct rig_session *sessions)
+{
+	unsigned i = draw(SESSIONS);
+
+	if (draw(10) < PLAIN_OF_10)
+		i -= i % RIG_VARIANTS; // the ordinary one of its three
+	return &sessions[i];
+}
+
+static void send_one(struct rig *rig, const struct rig_session *sessions)
+{
+	struct rig_session s = *draw_session(sessions);
+	struct rig_flow flow = draw_flow();
+	unsigned via = draw(rig->conf.n_workers);
+	bool up = draw(2);
+	uint8_t frame[RIG_FRAME_MAX];
+	size_t bytes;
+
+	if (s.n_tunnels && draw(2))
+		s.teid = s.tunnels[0].teid;
+	bytes = chain_frame(rig, &s, up, &flow, frame);
+	if (up && draw(16) == 0)
+		bytes = rig_frame_solicit(rig, &s, draw(2) ? "fe80::5" : "::", frame);
+	else if (up && draw(16) == 0)
+		spoof(frame, &flow);
+	if (!up && draw(64) == 0)
+		frame[14 + (flow.v6 ? 24 : 16)] ^= 1; // to nobody, or with a wrong checksum
+	rig_send(rig, up ? RIG_N3 : RIG_N6, via, frame, bytes);
+}
+
+// --- two runs --------------------------------------------------------------------------------------------
+
+struct outcome {
+	unsigned n;         // frames that left
+	uint64_t *digests;  // of each, in their order, with interface and length
+	struct stats stats; // of all threads
+	struct session_counts ended;
+};
+
+static uint64_t digest(unsigned iface, const uint8_t *frame, size_t bytes)
+{
+	uint64_t h = 1469598103934665603ull ^ iface ^ bytes << 8;
+
+	for (size_t i = 0; i < bytes; i++)
+		h = (h ^ frame[i]) * 1099511628211ull;
+	return h;
+}
+
+static void collect(struct rig *rig, struct outcome *outcome)
+{
+	uint8_t frame[RIG_FRAME_MAX];
+	size_t bytes;
+
+	for (unsigned iface = 0; iface < RIG_IFACES; iface++)
+		while ((bytes = rig_recv(rig, iface, frame)) > 0)
+			outcome->digests[outcome->n++] = digest(iface, frame, bytes);
+}
+
+static void run(unsigned n_workers, bool bitmap, struct outcome *ret)
+{
+	struct rig_conf conf = {
+		.n_workers = n_workers,
+		.n_slots = SESSIONS,
+		.n_tunnels = SESSIONS,
+		.extra = bitmap ? &nothing : NULL,
+		.chain = bitmap ? chain_with_nothing : NULL,
+	};
+	struct rig *rig = rig_new(&conf);
+	struct rig_session sessions[SESSIONS];
+
+	*ret = (struct outcome){.digests = malloc((PACKETS + 1000) * sizeof(uint64_t))};
+	state = 1;
+	rig_resolve(rig);
+	for (unsigned i = 0; i < SESSIONS; i++) {
+		struct rules *rules = rig_variant_new(i % RIG_VARIANTS, i);
+
+		rig_session_add(rig, i, rules, &sessions[i]);
+		rules_free(rules);
+	}
+	rig_resolve(rig);
+	for (unsigned sent = 0; sent < PACKETS;) {
+		for (unsigned n = draw(n_workers * BATCH); n > 0; n--, sent++)
+			send_one(rig, sessions);
+		rig_settle(rig);
+		collect(rig, ret);
+	}
+	for (unsigned i = 0; i < n_workers; i++)
+		stats_add(&ret->stats, &rig->control.workers[i]->stats);
+	for (unsigned i = 0; i < SESSIONS; i++)
+		rig_session_del(rig, &sessions[i]);
+	ret->ended = rig->ended;
+	rig_end(rig);
+}
+
+static bool may_differ(enum counter counter)
+{
+	return counter == COUNTER_fused || counter == COUNTER_dispatched ||
+	       counter == COUNTER_turns || counter == COUNTER_idle_turns ||
+	       counter == COUNTER_mails;
+}
+
+static void compare(unsigned n_workers)
+{
+	static const enum drop among[] = {
+		DROP_no_session,  DROP_spoofed_source, DROP_no_pdr,
+		DROP_far_drop,    DROP_far_buffer,     DROP_far_none,
+		DROP_gate_closed, DROP_ttl_expired,    DROP_too_big,
+	};
+	struct outcome fused, bitmap;
+	unsigned n = 0;
+
+	visits = 0;
+	run(n_workers, false, &fused);
+	CU_ASSERT_EQUAL(visits, 0);
+	run(n_workers, true, &bitmap);
+	CU_ASSERT_TRUE(visits > PACKETS / 2);
+	CU_ASSERT_TRUE(fused.stats.counter[COUNTER_fused] > PACKETS / 100);
+	CU_ASSERT_TRUE(fused.stats.counter[COUNTER_dispatched] > PACKETS / 100);
+	CU_ASSERT_EQUAL(bitmap.stats.counter[COUNTER_fused], 0);
+	CU_ASSERT_EQUAL(fused.n, bitmap.n);
+	CU_ASSERT_TRUE(fused.n > PACKETS / 4);
+	while (n < fused.n && n < bitmap.n && fused.digests[n] == bitmap.digests[n])
+		n++;
+	CU_ASSERT_EQUAL(n, fused.n);
+	for (unsigned i = 0; i < COUNTERS; i++)
+		if (!may_differ(i) && fused.stats.counter[i] != bitmap.stats.counter[i])
+			CU_FAIL("a counter differs");
+	CU_ASSERT_EQUAL(memcmp(fused.stats.drop, bitmap.stats.drop, sizeof(fused.stats.drop)), 0);
+	CU_ASSERT_EQUAL(memcmp(&fused.ended, &bitmap.ended, sizeof(fused.ended)), 0);
+	for (unsigned i = 0; i < RTE_DIM(among); i++)
+		CU_ASSERT_TRUE(fused.stats.drop[among[i]] > 0);
+	free(fused.digests);
+	free(bitmap.digests);
+}
+
+static void one_worker(void)
+{
+	compare(1);
+}
+
+static void two_workers(void)
+{
+	compare(2);
+}
+
+static CU_TestInfo tests[] = {
+	{"one worker", one_worker},
+	{"two workers", two_workers},
+	CU_TEST_INFO_NULL,
+};
+
+UNIT_MAIN("fused")
