@@ -97,8 +97,10 @@ static void arp_read(struct neigh *n, unsigned worker, unsigned at, const struct
 					   arp->sender_mac, arp->sender));
 }
 
+// `from` is the link address that the message came from: who asks without saying his own (RFC 4861 4.3 allows
+// it where it is known already) is answered there.
 static void nd_read(struct neigh *n, unsigned worker, unsigned at, const struct nd_message *nd,
-		    bool reply)
+		    const uint8_t from[ETH_MAC_BYTES], bool reply)
 {
 	const struct neigh_iface *iface = &n->conf.ifaces[at];
 	struct addr src = addr_v6(nd->src);
@@ -115,12 +117,13 @@ static void nd_read(struct neigh *n, unsigned worker, unsigned at, const struct 
 	if (!reply || !is_own(iface, &target))
 		return;
 	// Without a source address the neighbour asks whether the address is taken: all are told (RFC 4861
-	// 7.2.4). Without its link address it cannot be answered alone either.
-	bool alone = nd->has_mac && !addr_is_unspecified(&src);
+	// 7.2.4).
+	bool alone = !addr_is_unspecified(&src);
+	const uint8_t *to_mac = nd->has_mac ? nd->mac : from;
 
 	send_frame(n, worker, at, frame,
 		   nd_advert_build(frame, iface->vlan, iface->mac, nd->target,
-				   alone ? nd->mac : NULL, alone ? nd->src : NULL));
+				   alone ? to_mac : NULL, alone ? nd->src : NULL));
 }
 
 static void consume(struct neigh *n, struct rte_mbuf *mbuf)
@@ -148,8 +151,10 @@ void neigh_nd(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
 	const struct pkt *p = pkt_of(mbuf);
 	struct nd_message nd;
 
-	if (nd_decode(rte_pktmbuf_mtod(mbuf, const uint8_t *), p, &nd) == 0)
-		nd_read(n, worker, p->iface, &nd, true);
+	const uint8_t *frame = rte_pktmbuf_mtod(mbuf, const uint8_t *);
+
+	if (nd_decode(frame, p, &nd) == 0)
+		nd_read(n, worker, p->iface, &nd, frame + ETH_MAC_BYTES, true);
 	consume(n, mbuf);
 }
 
@@ -173,5 +178,5 @@ void neigh_learn_frame(struct neigh *n, unsigned iface, const uint8_t *frame, ui
 	if (parse(&conf, frame, bytes, &p) == PKT_ARP)
 		arp_read(n, 0, iface, (const struct arp_head *)(frame + p.outer), false);
 	else if (p.kind == PKT_ND && nd_decode(frame, &p, &nd) == 0)
-		nd_read(n, 0, iface, &nd, false);
+		nd_read(n, 0, iface, &nd, frame + ETH_MAC_BYTES, false);
 }

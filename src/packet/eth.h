@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <rte_byteorder.h>
+
 #include "packet/be.h"
 
 #define ETH_MAC_BYTES 6
@@ -36,6 +38,12 @@ static inline uint32_t eth_write(uint8_t *frame, const uint8_t dst[ETH_MAC_BYTES
 	}
 	be16_put(frame + at, type);
 	return at + 2;
+}
+
+// The destination address as one number, for comparing. Reads 8 bytes.
+static inline uint64_t eth_dst(const uint8_t *frame)
+{
+	return word64_get(frame) & RTE_BE64(0xffffffffffff0000);
 }
 
 // Whether the frame was sent to a group or to all.

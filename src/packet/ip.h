@@ -142,6 +142,17 @@ static inline bool ip6_is_link_local(const uint8_t addr[16])
 	return addr[0] == 0xfe && (addr[1] & 0xc0) == 0x80;
 }
 
+// Whether a router forwards to this destination: one host's, and not of one link alone (RFC 3927, RFC 4291).
+static inline bool ip4_is_routable(rte_be32_t addr)
+{
+	return ip4_is_unicast(addr) && (addr & RTE_BE32(0xffff0000)) != RTE_BE32(0xa9fe0000);
+}
+
+static inline bool ip6_is_routable(const uint8_t addr[16])
+{
+	return ip6_is_unicast(addr) && !ip6_is_link_local(addr);
+}
+
 static inline bool ip6_eq(const uint8_t a[16], const uint8_t b[16])
 {
 	return word64_get(a) == word64_get(b) && word64_get(a + 8) == word64_get(b + 8);

@@ -30,6 +30,7 @@ struct local_addr {
 
 // What parse() knows of an interface (a port and a VLAN): read-only for workers.
 struct parse_conf {
+	uint64_t mac;         // the interface's link address, as eth_dst() gives it; 0: any will do
 	uint16_t vlan_tci_id; // 0: untagged
 	uint16_t mtu;
 	uint8_t iface;
@@ -281,6 +282,8 @@ static inline enum pkt_kind parse(const struct parse_conf *conf, const uint8_t *
 	parse_reset(conf, p);
 	if (unlikely(len < ETH_BYTES))
 		return parse_bad(p, DROP_runt);
+	if (unlikely(eth_dst(data) != conf->mac && conf->mac && !eth_to_many(data)))
+		return parse_bad(p, DROP_other_mac);
 	uint16_t type = be16_get(data + ETH_BYTES - 2);
 	if (type == ETH_TYPE_VLAN) {
 		at += ETH_TAG_BYTES;

@@ -50,7 +50,13 @@ static inline bool far_route(struct worker *w, struct pkt *p, const struct far *
 {
 	size_t dst = p->family == 4 ? offsetof(struct ip4_head, dst)
 				    : offsetof(struct ip6_head, dst);
+	bool routable = p->family == 4 ? ip4_is_routable(((const struct ip4_head *)user)->dst)
+				       : ip6_is_routable(user + dst);
 
+	if (unlikely(!routable)) {
+		pkt_drop(w, p, DROP_not_routable);
+		return false;
+	}
 	p->peer = route_lookup(w->routes, far->iface, p->family, user + dst);
 	if (likely(p->peer != PEER_NONE && p->peer != ROUTE_ASK))
 		return true;
@@ -61,16 +67,6 @@ static inline bool far_route(struct worker *w, struct pkt *p, const struct far *
 	p->iface = far->iface;
 	punt_post(w, p, PUNT_WAIT_HOP);
 	return false;
-}
-
-static inline void far_count(struct worker *w, struct pkt *p)
-{
-	bool up = p->flags & PKT_F_UP;
-
-	p->line->packets++;
-	p->line->bytes += p->user_bytes;
-	worker_count(w, up ? COUNTER_up : COUNTER_down, 1);
-	worker_count(w, up ? COUNTER_up_bytes : COUNTER_down_bytes, p->user_bytes);
 }
 
 static inline void far_one(struct worker *w, struct pkt *p)
@@ -103,7 +99,6 @@ static inline void far_one(struct worker *w, struct pkt *p)
 		pkt_drop(w, p, DROP_far_none);
 		return;
 	}
-	far_count(w, p);
 	if (!to_tunnel)
 		far_route(w, p, far, user);
 }

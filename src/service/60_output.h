@@ -29,12 +29,24 @@ static inline bool output_link(struct worker *w, struct pkt *p, const struct pee
 	return true;
 }
 
+// What goes through is counted here, when nothing but the port can still refuse it.
+static inline void output_count(struct worker *w, struct pkt *p)
+{
+	bool up = p->flags & PKT_F_UP;
+
+	p->line->packets++;
+	p->line->bytes += p->user_bytes;
+	worker_count(w, up ? COUNTER_up : COUNTER_down, 1);
+	worker_count(w, up ? COUNTER_up_bytes : COUNTER_down_bytes, p->user_bytes);
+}
+
 static inline void output_one(struct worker *w, struct pkt *p)
 {
 	const struct peer *peer = &w->peers[p->peer];
 
 	if (peer->kind == PEER_PLAIN && !output_link(w, p, peer))
 		return;
+	output_count(w, p);
 	if (unlikely(peer->state != PEER_READY)) {
 		p->iface = peer->iface;
 		punt_post(w, p, PUNT_WAIT_PEER);

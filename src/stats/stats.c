@@ -4,6 +4,8 @@
 
 #include "stats/stats.h"
 
+#include <rte_common.h>
+
 static const char *const drop_names[] = {
 	[DROP_NONE] = "none",
 #define DROP(name, text) [DROP_##name] = #name,
@@ -52,8 +54,12 @@ const char *counter_help(enum counter counter)
 
 void stats_add(struct stats *to, const struct stats *from)
 {
+	uint64_t high = RTE_MAX(to->counter[COUNTER_handoff_high],
+				stats_read(&from->counter[COUNTER_handoff_high]));
+
 	for (unsigned i = 0; i < COUNTERS; i++)
 		to->counter[i] += stats_read(&from->counter[i]);
+	to->counter[COUNTER_handoff_high] = high; // a mark, not a sum
 	for (unsigned i = 0; i < DROP_REASONS; i++)
 		to->drop[i] += stats_read(&from->drop[i]);
 }

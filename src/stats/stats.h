@@ -48,7 +48,7 @@ static inline uint64_t stats_read(const uint64_t *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-// Adds every word of `from`, which another thread may be writing, to `to`.
+// Adds every word of `from`, which another thread may be writing, to `to`; of high-water marks the higher stays.
 void stats_add(struct stats *to, const struct stats *from);
 
 // The two sides of the accounting identity; equal between turns.

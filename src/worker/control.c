@@ -43,7 +43,7 @@ bool control_poll(struct control *c)
 		for (unsigned k = 0; k < n; k++)
 			punt_one(c, i, mbufs[k]);
 		mailbox_collect(c->workers[i]);
-		owed |= n == PUNT_BURST || mailbox_outstanding(c->workers[i]) > 0;
+		owed |= n == PUNT_BURST || mailbox_owes(c->workers[i]);
 	}
 	return owed;
 }

@@ -70,6 +70,11 @@ unsigned mailbox_collect(struct worker *w)
 	return n;
 }
 
+bool mailbox_owes(const struct worker *w)
+{
+	return w->mailbox.outstanding > 0 || w->mailbox.waiting;
+}
+
 unsigned mailbox_outstanding(const struct worker *w)
 {
 	unsigned n = w->mailbox.outstanding;

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "session/peer.h"
@@ -59,7 +60,8 @@ struct mail *mail_new(enum mail_type type, void (*done)(struct mail *, void *), 
 void mail_post(struct worker *w, struct mail *mail);
 // Runs `done` of every mail that has come back from `w`, posts what was queued. Returns how many came back.
 unsigned mailbox_collect(struct worker *w);
-// Mails posted to `w` that are not back.
+// Whether any mail posted to `w` is not back, and how many.
+bool mailbox_owes(const struct worker *w);
 unsigned mailbox_outstanding(const struct worker *w);
 
 // Worker. Carries out at most `most` mails.

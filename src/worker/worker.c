@@ -133,6 +133,15 @@ static struct worker_rx *rx_get(struct worker *w, struct port_queue queue)
 	return &w->rx[w->n_rx++];
 }
 
+// As eth_dst() reads it from a frame.
+static uint64_t mac_number(const struct rte_ether_addr *mac)
+{
+	uint8_t bytes[8] = {0};
+
+	memcpy(bytes, mac->addr_bytes, sizeof(mac->addr_bytes));
+	return eth_dst(bytes);
+}
+
 int worker_iface_add(struct worker *w, unsigned index, const struct parse_conf *parse,
 		     const struct rte_ether_addr *mac, struct port_queue rx, struct port_queue tx)
 {
@@ -145,6 +154,7 @@ int worker_iface_add(struct worker *w, unsigned index, const struct parse_conf *
 		return -ENOSPC;
 	r->ifaces[r->n_ifaces++] = (uint8_t)index;
 	w->parse[index] = *parse;
+	w->parse[index].mac = mac_number(mac);
 	w->mac[index] = *mac;
 	w->tx[index].queue = tx;
 	if (w->n_ifaces <= index)

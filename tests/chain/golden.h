@@ -55,6 +55,8 @@ static inline unsigned golden_read(struct golden *ret)
 		g->iface = iface[1] == '3' ? RIG_N3 : RIG_N6;
 		g->tagged = iface[2] == 'v';
 		g->bytes = golden_unhex(hex + 1, g->frame);
+		if (g->bytes >= ETH_BYTES && !eth_to_many(g->frame))
+			rig_mac(g->iface, g->frame);
 		n += g->bytes > 0;
 	}
 	if (file)

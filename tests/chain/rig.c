@@ -116,13 +116,18 @@ static void make_ports(struct rig *rig)
 	}
 }
 
+void rig_mac(unsigned iface, uint8_t mac[ETH_MAC_BYTES])
+{
+	const uint8_t bytes[ETH_MAC_BYTES] = {2, 0, 0, 0, 0, (uint8_t)(iface + 1)};
+
+	memcpy(mac, bytes, sizeof(bytes));
+}
+
 static void iface_fill(const struct rig *rig, unsigned iface, struct neigh_iface *ret)
 {
-	const uint8_t mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 0, (uint8_t)(iface + 1)};
-
 	*ret = (struct neigh_iface){
 		.mtu = 1500, .access = iface == RIG_N3, .vlan = rig->conf.vlans[iface]};
-	memcpy(ret->mac, mac, sizeof(mac));
+	rig_mac(rig->conf.one_device ? RIG_N3 : iface, ret->mac);
 	if (iface == RIG_N3) {
 		ret->addrs[ret->n_addrs++] = prefix_of(RIG_N3_ADDR "/24");
 		return;

@@ -136,6 +136,8 @@ void rig_session_del(struct rig *rig, struct rig_session *s);
 void rig_session_close(struct rig *rig, struct rig_session *s);
 void rig_session_forget(struct rig *rig, struct rig_session *s);
 
+// Writes the link address of an interface of any rig.
+void rig_mac(unsigned iface, uint8_t mac[6]);
 void rig_send(struct rig *rig, unsigned iface, unsigned worker, const void *frame, size_t bytes);
 void rig_send_mbuf(struct rig *rig, unsigned iface, unsigned worker, struct rte_mbuf *mbuf);
 // The next frame that any worker sent by this interface: its length, 0 for none.

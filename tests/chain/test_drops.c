@@ -191,6 +191,50 @@ static void no_route(void)
 	rig_end(rig);
 }
 
+// Uplink to addresses of one link, of many or of nobody, and frames for another host's link address.
+static void not_for_a_router(void)
+{
+	static const char *const destinations[] = {"224.0.0.251", "255.255.255.255",
+						   "169.254.1.1", "0.0.0.1",
+						   "127.0.0.1",   "ff02::1",
+						   "fe80::2",     "::1"};
+	struct rig *rig = chain_rig(1);
+	uint8_t frame[RIG_FRAME_MAX];
+	struct rig_session s;
+	size_t bytes;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	for (unsigned i = 0; i < RTE_DIM(destinations); i++) {
+		struct rig_flow flow = ordinary;
+		uint8_t *user = frame + ETH_BYTES + 44;
+		struct addr dst;
+
+		if (addr_parse(destinations[i], &dst) != 0)
+			rig_die(destinations[i]);
+		flow.v6 = dst.family == ADDR_V6;
+		bytes = rig_frame_up(rig, &s, &flow, frame);
+		if (flow.v6) {
+			memcpy(user + 24, dst.v6, sizeof(dst.v6));
+		} else {
+			struct ip4_head *ip = (struct ip4_head *)user;
+
+			ip->dst = dst.v4;
+			ip->cksum = 0;
+			ip->cksum = ip4_cksum(ip);
+		}
+		expect_drop(rig, RIG_N3, 0, frame, bytes, DROP_not_routable);
+	}
+	bytes = rig_frame_up(rig, &s, &ordinary, frame);
+	frame[5] ^= 0x80;
+	expect_drop(rig, RIG_N3, 0, frame, bytes, DROP_other_mac);
+	bytes = rig_frame_down(rig, &s, &ordinary, frame);
+	frame[0] ^= 0x04;
+	expect_drop(rig, RIG_N6, 0, frame, bytes, DROP_other_mac);
+	rig_session_del(rig, &s);
+	rig_end(rig);
+}
+
 static void nobody(void)
 {
 	struct rig *rig = chain_rig(2);
@@ -209,6 +253,7 @@ static void nobody(void)
 	expect_drop(rig, RIG_N3, owner, up, up_bytes, DROP_unknown_teid);
 	expect_drop(rig, RIG_N3, !owner, up, up_bytes, DROP_stale_reference);
 	// IP to no address of ours on the access side is for no session.
+	rig_mac(RIG_N3, down);
 	expect_drop(rig, RIG_N3, 0, down, down_bytes, DROP_no_session);
 	rig_end(rig);
 }
@@ -417,9 +462,6 @@ static void none_is_missing(void)
 		const char *why;
 	} unreached[] = {
 		{DROP_NONE, "no drop"},
-		{DROP_end_marker, "End Markers are consumed: no session relays them yet"},
-		{DROP_error_indication,
-		 "Error Indications are consumed: they are not reported yet"},
 		{DROP_control_unwanted, "each way of punting has one who wants the packet"},
 	};
 
@@ -439,6 +481,7 @@ static CU_TestInfo tests[] = {
 	{"refused by rules", refused_by_rules},
 	{"sources", spoofed_and_solicited},
 	{"no route", no_route},
+	{"not for a router", not_for_a_router},
 	{"nobody there", nobody},
 	{"buffers", buffers},
 	{"tx full", tx_full},

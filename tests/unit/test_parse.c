@@ -179,7 +179,7 @@ static void test_golden(void)
 // Every reason of parse() and every kind is met by a golden frame.
 static void test_coverage(void)
 {
-	static const enum drop elsewhere[] = {DROP_NONE, DROP_multi_segment};
+	static const enum drop elsewhere[] = {DROP_NONE, DROP_multi_segment, DROP_other_mac};
 	bool kinds[PKT_KINDS] = {0}, drops[DROP_REASONS] = {0};
 
 	for (unsigned i = 0; i < n_frames; i++) {
@@ -194,6 +194,37 @@ static void test_coverage(void)
 		if (!drops[drop])
 			printf("\nno frame for %s\n", drop_str((enum drop)drop));
 		CU_ASSERT(drops[drop]);
+	}
+}
+
+// An interface that knows its link address takes what is sent to it, to a group or to all; no other's.
+static void test_link_address(void)
+{
+	static const struct {
+		uint8_t first, last; // octets of the destination
+		bool taken;
+	} rows[] = {{0x02, 0x05, true},  {0xff, 0xff, true},  {0x01, 0x05, true},
+		    {0x02, 0x04, false}, {0x06, 0x05, false}, {0x00, 0x00, false}};
+	const uint8_t own[8] = {0x02, 0, 0, 0, 0, 0x05};
+
+	for (unsigned i = 0; i < n_frames; i++) {
+		struct parse_conf conf = *frames[i].conf;
+		uint8_t data[2048];
+
+		if (frames[i].len < ETH_BYTES || frames[i].len > sizeof(data))
+			continue;
+		memcpy(data, frames[i].data, frames[i].len);
+		conf.mac = eth_dst(own);
+		for (unsigned k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+			struct pkt p;
+
+			memcpy(data, own, ETH_MAC_BYTES);
+			data[0] = rows[k].first;
+			data[5] = rows[k].last;
+			parse(&conf, data, (uint32_t)frames[i].len, &p);
+			CU_ASSERT_EQUAL(p.kind == PKT_BAD && p.drop == DROP_other_mac,
+					!rows[k].taken);
+		}
 	}
 }
 
@@ -327,6 +358,7 @@ static CU_TestInfo tests[] = {
 	{"golden frames meet every kind and reason", test_coverage},
 	{"frames cut at every length", test_truncated},
 	{"frames changed at random", test_mutated},
+	{"the link address of another host", test_link_address},
 	{"outer UDP checksum", test_udp_cksum},
 	{"frames are given back", test_free},
 	CU_TEST_INFO_NULL,
