@@ -11,10 +11,8 @@
 #include "app/upf.h"
 #include "base/log.h"
 
-#define DEFAULT_CONFIG "/etc/sluice/sluice.yaml"
-
 static const char usage[] =
-	"usage: sluiced [--config FILE]   run the UPF (default " DEFAULT_CONFIG ")\n"
+	"usage: sluiced [--config FILE]   run the UPF (default " SLUICE_CONFIG ")\n"
 	"       sluiced --check FILE      say what FILE would do, or all that is wrong with it\n"
 	"       sluiced --sample          print a commented configuration with every key\n"
 	"       sluiced --version\n"
@@ -66,7 +64,7 @@ int main(int argc, char **argv)
 		{"sample", no_argument, NULL, 's'},       {"version", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 	};
-	const char *path = DEFAULT_CONFIG;
+	const char *path = SLUICE_CONFIG;
 	struct upf *upf = calloc(1, sizeof(*upf));
 	int status = 2;
 	int option;
