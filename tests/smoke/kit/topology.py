@@ -1,0 +1,77 @@
+"""The network that smoke tests and the demo run in, and the configuration that fits it.
+
+    ran ──n3── upf ──n6── dn        and n4, between ran and upf, which is the kernel's
+
+The devices n3 and n6 of `upf` carry no address of the kernel's: Sluice answers for them. All
+names and addresses that a test needs are here, and nowhere else.
+"""
+
+import itertools
+import os
+from dataclasses import dataclass
+
+from kit.netns import Netns
+
+N4_SMF, N4_UPF = "10.10.4.2", "10.10.4.1"
+N3_GNB, N3_UPF = "10.10.3.2", "10.10.3.1"
+N3_GNB6, N3_UPF6 = "fd00:3::2", "fd00:3::1"
+N6_DN, N6_UPF, N6_NET = "10.10.6.2", "10.10.6.1", "10.10.6.0/24"
+N6_DN6, N6_UPF6 = "fd00:6::2", "fd00:6::1"
+UE_POOL, UE_POOL6 = "10.45.0.0/16", "2001:db8:cafe::/48"
+DNN = "internet"
+MODES = ("af_xdp", "af_packet")
+_numbers = itertools.count()  # sets the DPDK files of a process's daemons apart
+
+
+@dataclass
+class Topology:
+    """The three namespaces."""
+
+    ran: Netns
+    upf: Netns
+    dn: Netns
+
+
+def lay(net, queues=1, mtu=1500):
+    """Make the namespaces, devices, addresses and routes in a kit.netns.Net."""
+    ran, upf, dn = (net.namespace(label) for label in ("ran", "upf", "dn"))
+    net.veth((ran, "n3"), (upf, "n3"), queues, mtu, kernel_addresses=False)
+    net.veth((dn, "n6"), (upf, "n6"), queues, mtu, kernel_addresses=False)
+    net.veth((ran, "n4"), (upf, "n4"))
+    ran.address("n3", f"{N3_GNB}/24", f"{N3_GNB6}/64")
+    ran.address("n4", f"{N4_SMF}/24")
+    upf.address("n4", f"{N4_UPF}/24")
+    dn.address("n6", f"{N6_DN}/24", f"{N6_DN6}/64")
+    dn.route(UE_POOL, N6_UPF)
+    dn.route(UE_POOL6, N6_UPF6)
+    return Topology(ran, upf, dn)
+
+
+def worker_cpus(workers):
+    """CPUs for so many workers: the last ones, so that the first stays with the control thread."""
+    there = sorted(os.sched_getaffinity(0))
+    if workers > len(there):
+        raise ValueError(f"{workers} workers need as many CPUs; there are {len(there)}")
+    return there[-workers:]
+
+
+def configuration(mode, control_socket, workers=1):
+    """The daemon's configuration in this network; the keys are those of config/sluice.yaml."""
+    return {
+        "node": {"id": N4_UPF},
+        "eal": {"hugepages": "off", "memory_mb": 512,
+                "file_prefix": f"sluice-{os.getpid()}-{next(_numbers)}"},
+        "mode": mode,
+        "workers": {"cpus": worker_cpus(workers), "idle": "sleep"},
+        "sessions": {"max": 4096},
+        "interfaces": [
+            {"name": "access", "device": "n3", "roles": ["n3"],
+             "addresses": [f"{N3_UPF}/24", f"{N3_UPF6}/64"], "gateway": N3_GNB},
+            {"name": "core", "device": "n6", "roles": ["n6"],
+             "addresses": [f"{N6_UPF}/24", f"{N6_UPF6}/64"],
+             "gateway": N6_DN, "gateway6": N6_DN6},
+        ],
+        "network_instances": [{"name": DNN, "interface": "core", "pools": [UE_POOL, UE_POOL6]}],
+        "n4": {"address": N4_UPF},
+        "cli": {"socket": str(control_socket)},
+    }
