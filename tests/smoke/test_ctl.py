@@ -13,8 +13,10 @@ import pytest
 from kit import gtpu, topology
 from kit.daemon import binary
 from kit.netns import run
-from kit.scene import datagram
+from kit.scene import N4_STAGES, datagram, stage_name
 from kit.wait import readable
+
+pytestmark = pytest.mark.parametrize("stage", N4_STAGES, indirect=True, ids=stage_name)
 
 COMMANDS = {  # and a word that the answer has
     "help": "show", "show version": "dpdk", "show interfaces": "access",
@@ -98,8 +100,9 @@ def test_refusals(scene, ue, words, status, told):
     assert "error" in json.loads(said)
 
 
-def test_no_daemon(tmp_path):
-    """Status 2 and one line that says so."""
+def test_no_daemon(scene, tmp_path):
+    """Status 2 and one line that says so, where there is none or another thing."""
+    del scene
     for path in (tmp_path / "none.sock", tmp_path):
         done = run(binary("sluicectl"), "--socket", str(path), "show", "version", check=False)
         assert done.returncode == 2 and str(path) in done.stderr

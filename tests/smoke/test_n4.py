@@ -1,4 +1,4 @@
-"""N4 over UDP: associations and their end, duplicates, heartbeats both ways, refusals.
+"""N4 over UDP: associations and their end, duplicates, refusals, large and many requests.
 
 What a session's rules do to packets is the judge of whether they are there (TS 29.244 6.2, 6.4, 7.6).
 """
@@ -9,11 +9,12 @@ import struct
 
 import pytest
 from kit import pfcp, rules, topology
-from kit.daemon import Daemon
 from kit.pfcp import ACCEPTED, cause, ie
-from kit.scene import Scene
+from kit.scene import N4_STAGES, stage_name
 from kit.wait import wait_for
 from scapy.contrib import pfcp as scapy_pfcp
+
+pytestmark = pytest.mark.parametrize("stage", N4_STAGES, indirect=True, ids=stage_name)
 
 OTHER_SMF = "10.10.4.4"
 NOT_FOUND, NO_ASSOCIATION, RULE_FAILURE = 65, 72, 73
@@ -263,46 +264,3 @@ def test_burst_of_requests(scene):
             flood.sendto(head, (topology.N4_UPF, pfcp.PORT))
         assert scene.smf.heartbeat(timeout=1)
     scene.assert_forwards(ue)
-
-
-# ---- heartbeats of the daemon's ----
-
-
-def own_daemon(network, tmp_path, mode, **n4):
-    """A daemon whose N4 is in a hurry."""
-    def configuration(control_socket):
-        made = topology.configuration(mode, control_socket)
-        made["n4"] |= {"t1_ms": 100, "n1": 3, "heartbeat_ms": 1000} | n4
-        return made
-
-    return Daemon(network.upf, tmp_path, configuration)
-
-
-@pytest.mark.parametrize("workers", [1], ids=["1w"])
-@pytest.mark.parametrize("on_failure, left", [("keep", 1), ("drop", 0)])
-def test_heartbeats_unanswered(network, mode, tmp_path, on_failure, left):
-    """Sent N1 times, T1 apart; then the path is down, and sessions are kept or end as configured."""
-    with (own_daemon(network, tmp_path, mode, on_path_failure=on_failure) as daemon,
-          Scene(network, daemon, tmp_path) as scene):
-        ue = scene.attach()
-
-        def state():
-            rows = daemon.ctl("show", "associations")["associations"]
-            return rows[0]["state"] if rows else None
-
-        wait_for(lambda: scene.smf.heartbeats >= 1, "a heartbeat")
-        assert state() == "up"
-        scene.smf.answer_heartbeats = False
-        before = scene.smf.heartbeats
-        wait_for(lambda: state() in ("lost", None), "path failure")
-        assert 3 <= scene.smf.heartbeats - before <= 4
-        assert counted(scene, "path_failures") == 1
-        wait_for(lambda: scene.sessions() == left, "what becomes of the sessions")
-        scene.smf.answer_heartbeats = True
-        if left:
-            scene.assert_forwards(ue)
-            wait_for(lambda: state() == "up", "the path again")
-        else:
-            scene.smf.sessions.clear()
-            scene.smf.associate()
-            scene.assert_forwards(scene.attach(v4=ue.v4))
