@@ -293,7 +293,7 @@ static void check_nis(struct load *l)
 	}
 }
 
-// Buffers for every ring of every worker to be full, and some to work with.
+// Buffers for every ring of a worker to be full, and some to work with.
 static void check_mbufs(struct load *l)
 {
 	struct config *c = l->config;
@@ -301,28 +301,27 @@ static void check_mbufs(struct load *l)
 
 	for (uint32_t i = 0; i < c->n_ifaces; i++)
 		need += c->ifaces[i].rx_descriptors + c->ifaces[i].tx_descriptors;
-	need *= c->workers.n_cpus;
 	if (!load_is_set(l, &c->sessions.mbufs))
 		c->sessions.mbufs = (uint32_t)(need > MBUFS_DEFAULT ? need : MBUFS_DEFAULT);
 	else if (c->sessions.mbufs < need)
 		load_error_at(l, &c->sessions.mbufs, "sessions.mbufs",
-			      "%u workers with these interfaces' rings need %llu or more",
-			      c->workers.n_cpus, (unsigned long long)need);
+			      "a worker's rings of these interfaces need %llu or more",
+			      (unsigned long long)need);
 }
 
 // What the memory must hold at the very least; the rest shows at start.
 static void check_memory(struct load *l)
 {
 	const struct config *c = l->config;
-	uint64_t need = (uint64_t)c->sessions.mbufs * MBUF_BYTES +
+	uint64_t need = (uint64_t)c->workers.n_cpus * c->sessions.mbufs * MBUF_BYTES +
 			(uint64_t)c->sessions.max * SESSION_BYTES;
 	uint64_t need_mb = (need >> 20) + 1;
 
 	if (c->eal.memory_mb < need_mb)
 		load_error_at(l, &c->eal.memory_mb, "eal.memory_mb",
-			      "%u is too little: %u mbufs and %u sessions need more than %llu",
-			      c->eal.memory_mb, c->sessions.mbufs, c->sessions.max,
-			      (unsigned long long)need_mb);
+			      "%u is too little: %u x %u mbufs and %u sessions need more than %llu",
+			      c->eal.memory_mb, c->workers.n_cpus, c->sessions.mbufs,
+			      c->sessions.max, (unsigned long long)need_mb);
 }
 
 static void check_n4(struct load *l)

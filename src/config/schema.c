@@ -258,9 +258,9 @@ static const struct schema_key schema_sessions[] = {
 	 FIELD(config_sessions, mbufs),
 	 .min = 1024,
 	 .max = 16777216,
-	 .def_text = "16384, or more where the interfaces' rings need more",
+	 .def_text = "16384, or more where a worker's rings need more",
 	 .shown = "16384",
-	 .help = "Packet buffers, of all workers together."},
+	 .help = "Packet buffers of each worker."},
 	{0},
 };
 

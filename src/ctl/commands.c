@@ -328,8 +328,9 @@ static void fail_usage(struct call *call, const char *what, const char *word)
 static void fail_range(struct call *call, const struct command_arg *arg, const char *word)
 {
 	if (arg->type == COMMAND_NUMBER)
-		reply_fail(&call->reply, CTL_USAGE, "%s \"%.64s\": a number of 1..%llu", arg->name,
-			   word, (unsigned long long)arg->max);
+		reply_fail(&call->reply, CTL_USAGE, "%s \"%.64s\": a number of 1..%llu",
+			   arg->keyword ? arg->keyword : arg->name, word,
+			   (unsigned long long)arg->max);
 	else
 		fail_usage(call, "bad value", word);
 }

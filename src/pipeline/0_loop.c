@@ -13,8 +13,10 @@
 #include "pipeline/pipeline.h"
 #include "worker/mailbox.h"
 
-#define IDLE_SPIN_TURNS 1000 // idle turns before a worker that may sleep does
+#define IDLE_SPIN_TURNS 1000   // idle turns before a worker that may sleep does, shortly
+#define IDLE_QUIET_TURNS 10000 // idle turns before it sleeps longer: after half a second
 #define IDLE_SLEEP_NS 50000
+#define IDLE_LONG_NS 500000
 
 void turn_reset(struct turn *t)
 {
@@ -72,7 +74,8 @@ unsigned pipeline_turn(struct worker *w)
 
 static void back_off(struct worker *w, unsigned idle)
 {
-	const struct timespec nap = {.tv_nsec = IDLE_SLEEP_NS};
+	const struct timespec nap = {.tv_nsec = idle > IDLE_QUIET_TURNS ? IDLE_LONG_NS
+									: IDLE_SLEEP_NS};
 
 	rte_pause();
 	if (w->sleep && idle > IDLE_SPIN_TURNS)

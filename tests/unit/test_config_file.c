@@ -127,13 +127,13 @@ static const struct {
 	 {"t:17:17: eal.main_cpu: there is no CPU 4: this host has 0..3"}},
 	// Sizes
 	{TOP ACCESS CORE NI "sessions: {mbufs: 4607}\n",
-	 {"t:17:19: sessions.mbufs: 1 workers with these interfaces' rings need 4608 or more"}},
+	 {"t:17:19: sessions.mbufs: a worker's rings of these interfaces need 4608 or more"}},
 	{TOP ACCESS CORE NI "sessions: {mbufs: 4608}\n", {NULL}},
 	{TOP ACCESS CORE NI "sessions: {max: 16000000}\n",
-	 {"t: eal.memory_mb: 512 is too little: 16384 mbufs and 16000000 sessions need more than "
+	 {"t: eal.memory_mb: 512 is too little: 1 x 16384 mbufs and 16000000 sessions need more than "
 	  "1992"}},
 	{TOP ACCESS CORE NI "eal: {memory_mb: 1991}\nsessions: {max: 16000000}\n",
-	 {"t:17:18: eal.memory_mb: 1991 is too little: 16384 mbufs and 16000000 sessions need "
+	 {"t:17:18: eal.memory_mb: 1991 is too little: 1 x 16384 mbufs and 16000000 sessions need "
 	  "more than 1992"}},
 	// Interfaces
 	{TOP ACCESS "  - {name: access, device: eth2, roles: n9, addresses: 10.0.0.1/24}\n",
@@ -223,7 +223,7 @@ static const struct {
 	{NODE "mode: nativ\n" WORKERS N4 ACCESS CORE NI,
 	 {"t:2:7: mode: \"nativ\" is not one of af_xdp, af_packet, native, vdev; did you mean "
 	  "\"native\"?"}},
-	{NODE MODE "workers: {cpus: []}\n" N4 ACCESS CORE NI "sessions: {mbufs: 1024}\n",
+	{NODE MODE "workers: {cpus: []}\n" N4 ACCESS CORE NI "sessions: {mbufs: 4608}\n",
 	 {"t:3:17: workers.cpus: must not be empty"}},
 };
 

@@ -83,8 +83,8 @@ static const struct {
 	 "no value for \"limit\": usage: show sessions [from SEID] [limit N] "
 	 "[ue ADDRESS]\n",
 	 CTL_USAGE},
-	{"show sessions limit 0", "N \"0\": a number of 1..1000\n", CTL_USAGE},
-	{"show sessions limit 1001", "N \"1001\": a number of 1..1000\n", CTL_USAGE},
+	{"show sessions limit 0", "limit \"0\": a number of 1..1000\n", CTL_USAGE},
+	{"show sessions limit 1001", "limit \"1001\": a number of 1..1000\n", CTL_USAGE},
 	{"show sessions limit 5 limit 6",
 	 "unexpected word \"limit\": usage: show sessions "
 	 "[from SEID] [limit N] [ue ADDRESS]\n",
