@@ -116,7 +116,7 @@ REFUSED = {
 }
 
 
-def refused(laid, folder, mode, change, *before):
+def refused(laid, folder, mode, change, *before, program=None):
     """Start what does not start: the lines that say why."""
     def configuration(control_socket):
         made = topology.configuration(mode, control_socket)
@@ -124,6 +124,7 @@ def refused(laid, folder, mode, change, *before):
         return made
 
     daemon = Daemon(laid.upf, folder, configuration)
+    daemon.program = program
     done = laid.upf.run(*before, *daemon.command(), check=False)
     assert done.returncode == 1, done.stderr
     assert not os.path.exists(daemon.socket)
@@ -142,10 +143,11 @@ def test_refused(laid, tmp_path, mode, change, told):
 
 @contextlib.contextmanager
 def users_folder():
-    """A folder of the user's."""
+    """A folder of the user's, with a copy of the daemon: the build folder may be root's alone."""
     folder = tempfile.mkdtemp(prefix="sluice-user-")
     try:
         os.chown(folder, USER, USER)
+        shutil.copy(binary("sluiced"), folder)
         yield folder
     finally:
         shutil.rmtree(folder)
@@ -156,7 +158,7 @@ def test_user_without_rights(laid, mode):
     """The capabilities that the mode needs are named."""
     with users_folder() as folder:
         lines = refused(laid, folder, mode, lambda made: None, *AS_USER, "env",
-                        f"XDG_RUNTIME_DIR={folder}")
+                        f"XDG_RUNTIME_DIR={folder}", program=os.path.join(folder, "sluiced"))
     assert len(lines) == 1
     assert all(f"CAP_{name.upper()}" in lines[0] for name in re.findall(r"\+(\w+)", CAPS[mode]))
 
@@ -180,6 +182,7 @@ def test_user_with_rights(net, tmp_path, mode):
         daemon = UsersDaemon(laid.upf, folder,
                              lambda control_socket: topology.configuration(mode, control_socket, 2))
         daemon.caps = CAPS[mode]
+        daemon.program = os.path.join(folder, "sluiced")
         with daemon, Scene(laid, daemon, tmp_path) as scene:
             status = run("cat", f"/proc/{daemon.process.pid}/status").stdout
             assert f"Uid:\t{USER}" in status

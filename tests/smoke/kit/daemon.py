@@ -49,6 +49,7 @@ class Daemon:
             yaml.safe_dump(configuration(self.socket), file, sort_keys=False,
                            default_flow_style=None)
         self.process = None
+        self.program = None  # a copy of the daemon to run, for users who cannot reach the build folder
 
     def __enter__(self):
         self.start()
@@ -69,7 +70,7 @@ class Daemon:
 
     def command(self):
         """The words that start the daemon."""
-        return [binary("sluiced"), "--config", self.config_path]
+        return [self.program or binary("sluiced"), "--config", self.config_path]
 
     def start(self, timeout=20.0):
         """Start, and wait until it is ready."""
