@@ -45,28 +45,40 @@ static inline void far_no_forward(struct worker *w, struct pkt *p, const struct 
 	pkt_drop(w, p, (far->action & APPLY_DROP) ? DROP_far_drop : DROP_far_buffer);
 }
 
-// Plain IP by the routes of an N6 interface. False when the packet has ended.
-static inline bool far_route(struct worker *w, struct pkt *p, const struct far *far, uint8_t *user)
+// Into a GTP-U tunnel, which gtpu_encap puts on.
+static inline void far_encap(struct worker *w, struct pkt *p, const struct far *far)
 {
-	size_t dst = p->family == 4 ? offsetof(struct ip4_head, dst)
-				    : offsetof(struct ip6_head, dst);
+	struct session_place to = far_tunnel(w, p, far);
+
+	if (unlikely(to.peer == PEER_NONE)) {
+		pkt_drop(w, p, DROP_far_none);
+		return;
+	}
+	p->peer = to.peer;
+	p->teid = rte_be_to_cpu_32(to.teid);
+	p->chain |= SERVICE_MASK(gtpu_encap);
+}
+
+// Plain IP by the routes of an N6 interface.
+static inline void far_route(struct worker *w, struct pkt *p, const struct far *far,
+			     const uint8_t *user)
+{
+	const uint8_t *dst = user + (p->family == 4 ? offsetof(struct ip4_head, dst)
+						    : offsetof(struct ip6_head, dst));
 	bool routable = p->family == 4 ? ip4_is_routable(((const struct ip4_head *)user)->dst)
-				       : ip6_is_routable(user + dst);
+				       : ip6_is_routable(dst);
 
 	if (unlikely(!routable)) {
 		pkt_drop(w, p, DROP_not_routable);
-		return false;
+		return;
 	}
-	p->peer = route_lookup(w->routes, far->iface, p->family, user + dst);
-	if (likely(p->peer != PEER_NONE && p->peer != ROUTE_ASK))
-		return true;
-	if (p->peer == PEER_NONE) {
+	p->peer = route_lookup(w->routes, far->iface, p->family, dst);
+	if (unlikely(p->peer == PEER_NONE)) {
 		pkt_drop(w, p, DROP_no_route);
-		return false;
+	} else if (unlikely(p->peer == ROUTE_ASK)) {
+		p->iface = far->iface;
+		punt_post(w, p, PUNT_WAIT_HOP);
 	}
-	p->iface = far->iface;
-	punt_post(w, p, PUNT_WAIT_HOP);
-	return false;
 }
 
 static inline void far_one(struct worker *w, struct pkt *p)
@@ -74,31 +86,16 @@ static inline void far_one(struct worker *w, struct pkt *p)
 	const struct far *far = ruleset_far(line_rules(w, p->line), p->pdr->far);
 	uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, uint8_t *, p->user);
 	bool to_tunnel = far->to == FAR_TO_LINE || far->to == FAR_TO_PLACE;
+	bool relayed = to_tunnel && (p->flags & PKT_F_TUNNELLED);
 
-	if (unlikely(!(far->action & APPLY_FORW))) {
+	if (unlikely(!(far->action & APPLY_FORW)))
 		far_no_forward(w, p, far);
-		return;
-	}
-	if (!to_tunnel || !(p->flags & PKT_F_TUNNELLED)) {
-		if (unlikely(!far_hop(user, p->family))) {
-			pkt_drop(w, p, DROP_ttl_expired);
-			return;
-		}
-	}
-	if (to_tunnel) {
-		struct session_place to = far_tunnel(w, p, far);
-
-		if (unlikely(to.peer == PEER_NONE)) {
-			pkt_drop(w, p, DROP_far_none);
-			return;
-		}
-		p->peer = to.peer;
-		p->teid = rte_be_to_cpu_32(to.teid);
-		p->chain |= SERVICE_MASK(gtpu_encap);
-	} else if (unlikely(far->to != FAR_TO_ROUTE)) {
-		pkt_drop(w, p, DROP_far_none);
-		return;
-	}
-	if (!to_tunnel)
+	else if (unlikely(!relayed && !far_hop(user, p->family)))
+		pkt_drop(w, p, DROP_ttl_expired);
+	else if (to_tunnel)
+		far_encap(w, p, far);
+	else if (likely(far->to == FAR_TO_ROUTE))
 		far_route(w, p, far, user);
+	else
+		pkt_drop(w, p, DROP_far_none);
 }
