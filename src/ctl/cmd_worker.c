@@ -1,6 +1,7 @@
 // show workers: what each worker has and does. Control thread; it reads what the workers write.
 //
-// idle_percent is the share of a worker's turns since its start that found no packet.
+// idle_percent is the share of a worker's turns since its start that found no packet. mbufs_free are the buffers
+// of the worker's pool that nobody holds; ports keep some in their rings, so a fall that goes on is a leak.
 
 #include "config/config.h"
 #include "ctl/cmd.h"
@@ -8,8 +9,8 @@
 #include "worker/worker.h"
 
 static const char *const columns[] = {
-	"worker",       "cpu",    "sessions", "rx",    "tx",           "handoff_in", "handoff_out",
-	"handoff_high", "punted", "dropped",  "turns", "idle_percent", NULL,
+	"worker",       "cpu",    "sessions", "rx",         "tx",    "handoff_in",   "handoff_out",
+	"handoff_high", "punted", "dropped",  "mbufs_free", "turns", "idle_percent", NULL,
 };
 
 // The columns that are counters, in their order.
@@ -36,6 +37,10 @@ static void worker_put(struct reply *r, const struct ctl_view *view, const struc
 	for (unsigned i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		reply_uint(r, NULL, stats_read(&w->stats.counter[counters[i]]));
 	reply_uint(r, NULL, dropped);
+	if (w->pool)
+		reply_uint(r, NULL, rte_mempool_avail_count(w->pool));
+	else
+		reply_null(r, NULL);
 	reply_uint(r, NULL, turns);
 	reply_double(r, NULL, turns ? 100.0 * (double)idle / (double)turns : 0.0);
 }

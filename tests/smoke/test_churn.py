@@ -29,6 +29,7 @@ SECONDS = float(os.environ.get("SLUICE_SOAK_SECONDS", "15"))
 SEED = int(os.environ.get("SLUICE_SOAK_SEED", "0")) or random.SystemRandom().getrandbits(32)
 WARM_UP = 0.4  # of the time: buffers are touched, tables filled, the allocator settled
 GROWTH_KB = 4096
+IN_RINGS = 4096  # buffers that ports may hold more of at one time than at another
 SESSIONS = 24  # at most at a time, on fewer addresses than ever were sessions
 BURST, PAUSE_S = 24, 0.004
 ECHO_PORT = 7
@@ -205,6 +206,11 @@ def resident_kb(daemon):
         return int(next(line for line in file if line.startswith("VmRSS:")).split()[1])
 
 
+def buffers_free(daemon):
+    """The packet buffers that nobody holds, of all workers."""
+    return sum(row["mbufs_free"] for row in daemon.ctl("show", "workers")["workers"])
+
+
 def played(churn, seconds, daemon):
     """Play so long; (memory after the warm-up, memory at the end)."""
     stopped = threading.Event()
@@ -238,7 +244,7 @@ def test_churn(net, mode, tmp_path):
         scene.judges_frames = False
         witness = scene.attach()
         scene.assert_forwards(witness)
-        churn = Churn(scene, SEED)
+        churn, free = Churn(scene, SEED), buffers_free(daemon)
         churn.owners[witness.down_teid] = (witness.v4, witness.v6)
         with contextlib.closing(churn):
             before, after = played(churn, SECONDS, daemon)
@@ -249,6 +255,7 @@ def test_churn(net, mode, tmp_path):
         workers = daemon.ctl("show", "workers")["workers"]
         assert sum(row["sessions"] for row in workers) == 1
         assert after - before < GROWTH_KB, f"{before} kB became {after} kB"
+        assert free - buffers_free(daemon) < IN_RINGS, f"of {free} buffers {buffers_free(daemon)} left"
         print(f"{time.monotonic() - began:.0f} s: {churn.counts} {churn.seen} {before} kB, "
               f"{after} kB, {daemon.drops()}, {workers}")
         assert min(churn.counts.values()) > SECONDS and min(churn.seen.values()) > SECONDS * 10
