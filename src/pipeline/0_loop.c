@@ -33,7 +33,8 @@ void pipeline_batch(struct worker *w, struct turn *t)
 	unsigned up = 0; // ready before this group was parsed
 	unsigned down = 0;
 
-	parse_fetch(w, t, 0, RTE_MIN(GROUP, t->n_rx));
+	for (unsigned i = 0; i < GROUP && i < t->n_rx; i++)
+		parse_fetch(w, t, i);
 	for (unsigned g = 0; g < t->n_rx; g += GROUP) {
 		unsigned keyed = t->down.n_keyed;
 

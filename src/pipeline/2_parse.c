@@ -87,7 +87,6 @@ __attribute__((noinline)) static void parse_no_session(struct worker *w, struct 
 __attribute__((flatten)) void parse_group(struct worker *w, struct turn *t, unsigned from,
 					  unsigned to)
 {
-	parse_fetch(w, t, to, RTE_MIN(to + GROUP, t->n_rx));
 	for (unsigned i = from; i < to; i++) {
 		const struct worker_rx *rx = &w->rx[t->rx[i]];
 		struct rte_mbuf *m = t->mbufs[i];
@@ -97,6 +96,8 @@ __attribute__((flatten)) void parse_group(struct worker *w, struct turn *t, unsi
 
 		if (unlikely(rx->n_ifaces > 1))
 			conf = parse_conf_of_vlan(w, rx, data, m->data_len);
+		if (likely(i + GROUP < t->n_rx))
+			parse_fetch(w, t, i + GROUP);
 		p->mbuf = m;
 		if (unlikely(m->nb_segs != 1)) {
 			w->stats.drop[DROP_multi_segment]++;

@@ -158,6 +158,45 @@ static void test_open_and_reopen(void)
 	}
 }
 
+// A capture file as the port's two sides: what is in the one comes in, what is sent is found in the other.
+static void test_pcap(void)
+{
+	const char *golden = getenv("TEST_GOLDEN");
+	char folder[] = "/tmp/test_port_XXXXXX", device[256], sent[64];
+	struct port_conf conf;
+	struct port_error err;
+	struct rte_mbuf *m[64];
+	uint64_t bytes = 0;
+	FILE *file;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+	snprintf(sent, sizeof(sent), "%s/sent.pcap", folder);
+	snprintf(device, sizeof(device), "net_pcap0,rx_pcap=%s/open5gs-assoc.pcap,tx_pcap=%s",
+		 golden ? golden : "tests/golden", sent);
+	conf = vdev_conf("n3", device);
+	struct iface *iface = port_open(&conf, 1, pools, &err);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(iface);
+	CU_ASSERT_EQUAL(port_start(iface, &err), 0);
+	unsigned n = rte_eth_rx_burst(iface->rx[0].port_id, iface->rx[0].queue_id, m, 64);
+
+	CU_ASSERT_EQUAL(n, 18); // as tests/golden/open5gs-assoc.txt counts them
+	for (unsigned i = 0; i < n; i++)
+		bytes += m[i]->pkt_len;
+	CU_ASSERT_EQUAL(
+		rte_eth_tx_burst(iface->tx[0].port_id, iface->tx[0].queue_id, m, (uint16_t)n), n);
+	port_stop(iface);
+	port_close(iface);
+	file = fopen(sent, "r");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	fseek(file, 0, SEEK_END);
+	CU_ASSERT_EQUAL((uint64_t)ftell(file),
+			24 + 16 * n + bytes); // headers of the file and of each
+	fclose(file);
+	remove(sent);
+	remove(folder);
+}
+
 static void test_vlans_share(void)
 {
 	struct port_conf conf = vdev_conf("n3", "net_null0"), other = vdev_conf("n6", "net_null0");
@@ -227,6 +266,7 @@ static CU_TestInfo tests[] = {
 	{"buffers side by side", test_buffers_side_by_side},
 	{"mempool restore", test_mempool_restore},
 	{"open and reopen", test_open_and_reopen},
+	{"capture files", test_pcap},
 	{"vlans share", test_vlans_share},
 	{"refusals", test_refusals},
 	{"eal stop", test_eal_stop},
