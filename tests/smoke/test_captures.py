@@ -16,12 +16,10 @@ import pytest
 from kit import pfcp, topology
 from kit.daemon import TOP
 from kit.pfcp import ie
-from kit.scene import N4_STAGES, UP_PDR, Ue, stage_name
+from kit.scene import UP_PDR, Ue
 from scapy.contrib import pfcp as scapy_pfcp
 from scapy.layers.inet import IP
 from scapy.utils import rdpcap
-
-pytestmark = pytest.mark.parametrize("stage", N4_STAGES, indirect=True, ids=stage_name)
 
 GOLDEN = sorted(glob.glob(os.path.join(TOP, "tests/golden/open5gs-*.pcap")))
 SMF, UPF, GNB = "127.0.0.4", "127.0.0.7", "127.0.0.50"

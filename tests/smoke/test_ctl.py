@@ -13,10 +13,8 @@ import pytest
 from kit import gtpu, topology
 from kit.daemon import binary
 from kit.netns import run
-from kit.scene import N4_STAGES, datagram, stage_name
+from kit.scene import datagram
 from kit.wait import readable
-
-pytestmark = pytest.mark.parametrize("stage", N4_STAGES, indirect=True, ids=stage_name)
 
 COMMANDS = {  # and a word that the answer has
     "help": "show", "show version": "dpdk", "show interfaces": "access",

@@ -10,11 +10,8 @@ import struct
 import pytest
 from kit import pfcp, rules, topology
 from kit.pfcp import ACCEPTED, cause, ie
-from kit.scene import N4_STAGES, stage_name
 from kit.wait import wait_for
 from scapy.contrib import pfcp as scapy_pfcp
-
-pytestmark = pytest.mark.parametrize("stage", N4_STAGES, indirect=True, ids=stage_name)
 
 OTHER_SMF = "10.10.4.4"
 NOT_FOUND, NO_ASSOCIATION, RULE_FAILURE = 65, 72, 73

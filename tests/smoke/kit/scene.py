@@ -23,7 +23,6 @@ from kit.netns import Net
 UP_PDR, CONTROL_PDR = 2, 3  # of rules.open5gs_session
 PAYLOAD = bytes(range(48))
 ALL_STAGES = tuple((mode, workers) for mode in topology.MODES for workers in (1, 2))
-N4_STAGES = (("af_xdp", 2), ("af_packet", 1))  # where it is N4 that is tried, not the way of packets
 JUDGED = ("ip.check_checksum:TRUE", "udp.check_checksum:TRUE", "tcp.check_checksum:TRUE")
 BAD_SUMS = ("ip.checksum.status == 0 or udp.checksum.status == 0 or tcp.checksum.status == 0 "
             "or icmp.checksum.status == 0 or icmpv6.checksum.status == 0")
