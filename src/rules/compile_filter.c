@@ -83,6 +83,12 @@ static void filter_rest(struct filter *f, const struct sdf *sdf)
 		f->flags |= FILTER_F_PROTO;
 		f->proto = sdf->proto;
 	}
+	if (sdf->options & SDF_OPTION_FRAG)
+		f->flags |= FILTER_F_FRAG;
+	if (sdf->options & SDF_OPTION_ESTABLISHED)
+		f->flags |= FILTER_F_ESTABLISHED;
+	if (sdf->options & SDF_OPTION_SETUP)
+		f->flags |= FILTER_F_SETUP;
 	if (sdf->has_tos) {
 		f->flags |= FILTER_F_TOS;
 		f->tos = sdf->tos & sdf->tos_mask;

@@ -17,6 +17,10 @@
 #include "packet/pkt.h"
 #include "rules/ruleset.h"
 
+#define MATCH_TCP_FLAGS 13 // offset in the TCP header
+#define MATCH_TCP_SYN 0x02
+#define MATCH_TCP_RST 0x04
+#define MATCH_TCP_ACK 0x10
 #define MATCH_SPI_BYTES 8 // of an ESP or AH header, up to the end of the SPI
 
 // Offsets of the addresses in the user's header that stand on the network's side and on the UE's.
@@ -81,6 +85,31 @@ static inline bool match_spi(const struct filter *f, const struct pkt *p, const 
 	return be32_get(user + at + (p->proto == IPPROTO_AH ? 4 : 0)) == f->spi;
 }
 
+// A later fragment. Of IPv6 ones only those of protocols whose first fragment is known by its L4 header: what
+// cannot be told apart does not match.
+static inline bool match_later_fragment(const struct pkt *p, const uint8_t *user)
+{
+	bool readable = p->proto == IPPROTO_TCP || p->proto == IPPROTO_UDP;
+
+	if (p->family == 4)
+		return (be16_get(user + 6) & 0x1fff) != 0;
+	return readable && (p->flags & PKT_F_FRAGMENT) && (p->flags & PKT_F_NO_L4);
+}
+
+static inline bool match_tcp_flags(const struct filter *f, const struct pkt *p, const uint8_t *user)
+{
+	unsigned at = (unsigned)(p->l4 - p->user) + MATCH_TCP_FLAGS;
+	uint8_t flags;
+
+	if (p->proto != IPPROTO_TCP || (p->flags & PKT_F_NO_L4) || p->l4 <= p->user ||
+	    at >= p->user_bytes)
+		return false;
+	flags = user[at];
+	if (f->flags & FILTER_F_SETUP)
+		return (flags & (MATCH_TCP_SYN | MATCH_TCP_ACK)) == MATCH_TCP_SYN;
+	return flags & (MATCH_TCP_ACK | MATCH_TCP_RST);
+}
+
 // What few filters ask for.
 static inline bool match_rare(const struct filter *f, const struct pkt *p, const uint8_t *user)
 {
@@ -90,6 +119,10 @@ static inline bool match_rare(const struct filter *f, const struct pkt *p, const
 	if ((f->flags & FILTER_F_TOS) && (tos & f->tos_mask) != f->tos)
 		return false;
 	if ((f->flags & FILTER_F_FLOW_LABEL) && (word & 0xfffff) != f->flow_label)
+		return false;
+	if ((f->flags & FILTER_F_FRAG) && !match_later_fragment(p, user))
+		return false;
+	if ((f->flags & (FILTER_F_ESTABLISHED | FILTER_F_SETUP)) && !match_tcp_flags(f, p, user))
 		return false;
 	return !(f->flags & FILTER_F_SPI) || match_spi(f, p, user);
 }
@@ -107,7 +140,7 @@ static inline bool filter_match(const struct filter *f, bool up, const struct pk
 	}
 	if ((f->flags & FILTER_F_PORTS) && !match_ports(f, up, p))
 		return false;
-	if (likely(!(f->flags & (FILTER_F_TOS | FILTER_F_SPI | FILTER_F_FLOW_LABEL))))
+	if (likely(!(f->flags & FILTER_F_RARE)))
 		return true;
 	return match_rare(f, p, user);
 }

@@ -83,6 +83,12 @@ static_assert(sizeof(struct far) == 16, "four FARs a cache line");
 #define FILTER_F_TOS 0x04
 #define FILTER_F_SPI 0x08
 #define FILTER_F_FLOW_LABEL 0x10
+#define FILTER_F_FRAG 0x20        // a fragment, but not the first
+#define FILTER_F_ESTABLISHED 0x40 // TCP with ACK or RST
+#define FILTER_F_SETUP 0x80       // TCP with SYN and without ACK
+#define FILTER_F_RARE                                                                              \
+	(FILTER_F_TOS | FILTER_F_SPI | FILTER_F_FLOW_LABEL | FILTER_F_FRAG |                       \
+	 FILTER_F_ESTABLISHED | FILTER_F_SETUP)
 
 struct filter {
 	uint8_t family; // 0: both, and then no address is given

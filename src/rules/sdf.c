@@ -1,6 +1,6 @@
 // SDF filters: the parser of Flow Descriptions and the printer, see sdf.h.
 // Control thread. TS 29.212 5.4.2 takes from IPFilterRule (RFC 6733 4.3.1) only "permit out", and neither
-// "!" nor options; what goes beyond is refused by name.
+// "!" and few options; what goes beyond is refused by name.
 
 #include "rules/sdf.h"
 
@@ -35,20 +35,22 @@ static const struct proto_row proto_rows[] = {
 	{132, ADDR_NONE, true, "sctp"},  {136, ADDR_NONE, true, "udplite"},
 };
 
-// The options of RFC 6733: each lets fewer packets match, so none may be left out, and none is honoured.
+// The options of RFC 6733. Each lets fewer packets match, so none may be left out: those without a bit are
+// refused.
 struct option_row {
 	const char *name;
+	uint8_t bit;
 	const char *why;
 };
 
 static const struct option_row option_rows[] = {
-	{"frag", "option frag is not honoured"},
-	{"ipoptions", "option ipoptions is not honoured"},
-	{"tcpoptions", "option tcpoptions is not honoured"},
-	{"established", "option established is not honoured"},
-	{"setup", "option setup is not honoured"},
-	{"tcpflags", "option tcpflags is not honoured"},
-	{"icmptypes", "option icmptypes is not honoured"},
+	{"frag", SDF_OPTION_FRAG, NULL},
+	{"established", SDF_OPTION_ESTABLISHED, NULL},
+	{"setup", SDF_OPTION_SETUP, NULL},
+	{"ipoptions", 0, "option ipoptions is not honoured"},
+	{"tcpoptions", 0, "option tcpoptions is not honoured"},
+	{"tcpflags", 0, "option tcpflags is not honoured"},
+	{"icmptypes", 0, "option icmptypes is not honoured"},
 };
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -235,15 +237,44 @@ static int parse_side(struct parser *ps, struct sdf_side *side)
 	return parse_ports(ps, *t, side);
 }
 
-static int parse_options(struct parser *ps)
+static const struct option_row *option_row_lookup(const struct token *token)
 {
-	if (ps->next == ps->n)
-		return 0;
 	for (unsigned i = 0; i < ROWS(option_rows); i++) {
-		if (token_is(&ps->tokens[ps->next], option_rows[i].name))
-			return refuse(ps, option_rows[i].why);
+		if (token_is(token, option_rows[i].name))
+			return &option_rows[i];
 	}
-	return refuse(ps, "a word too many at the end");
+	return NULL;
+}
+
+static int parse_options(struct parser *ps, struct sdf *sdf)
+{
+	for (; ps->next < ps->n; ps->next++) {
+		const struct option_row *row = option_row_lookup(&ps->tokens[ps->next]);
+
+		if (row == NULL)
+			return refuse(ps, "a word too many at the end");
+		if (row->bit == 0)
+			return refuse(ps, row->why);
+		if (sdf->options & row->bit)
+			return refuse(ps, "an option twice");
+		sdf->options |= row->bit;
+	}
+	return 0;
+}
+
+// Later fragments have no ports and no TCP flags, and no packet both opens a connection and belongs to one.
+static int agree_options(struct parser *ps, const struct sdf *sdf)
+{
+	const uint8_t tcp = SDF_OPTION_ESTABLISHED | SDF_OPTION_SETUP;
+
+	if ((sdf->options & SDF_OPTION_FRAG) &&
+	    ((sdf->options & tcp) || sdf->from.n_ports || sdf->to.n_ports))
+		return refuse(ps, "option frag together with ports or TCP options");
+	if ((sdf->options & tcp) == tcp)
+		return refuse(ps, "options established and setup together");
+	if ((sdf->options & tcp) && (sdf->any_proto || sdf->proto != IPPROTO_TCP))
+		return refuse(ps, "a TCP option with another protocol");
+	return 0;
 }
 
 // What each part says must be able to be true together: a filter that can match nothing is a mistake.
@@ -262,7 +293,7 @@ static int agree(struct parser *ps, const struct sdf *sdf)
 	if ((sdf->from.n_ports || sdf->to.n_ports) && !sdf->any_proto &&
 	    !sdf_proto_has_ports(sdf->proto))
 		return refuse(ps, "ports with a protocol of which none are read");
-	return 0;
+	return agree_options(ps, sdf);
 }
 
 static int parse(struct parser *ps, struct sdf *sdf)
@@ -287,7 +318,7 @@ static int parse(struct parser *ps, struct sdf *sdf)
 		return -EINVAL;
 	if (!take_word(ps, "to"))
 		return refuse(ps, "no \"to\" after the remote side");
-	if (parse_side(ps, &sdf->to) != 0 || parse_options(ps) != 0)
+	if (parse_side(ps, &sdf->to) != 0 || parse_options(ps, sdf) != 0)
 		return -EINVAL;
 	return agree(ps, sdf);
 }
@@ -304,6 +335,7 @@ int sdf_parse(const char *text, size_t len, struct sdf *sdf, const char **ret_wh
 	sdf->has_flow = true;
 	sdf->any_proto = flow.any_proto;
 	sdf->proto = flow.proto;
+	sdf->options = flow.options;
 	sdf->from = flow.from;
 	sdf->to = flow.to;
 	return 0;
@@ -354,6 +386,9 @@ static void out_flow(struct out *out, const struct sdf *sdf)
 		out_add(out, "permit out %u", sdf->proto);
 	out_side(out, "from", &sdf->from);
 	out_side(out, "to", &sdf->to);
+	for (unsigned i = 0; i < ROWS(option_rows); i++)
+		if (sdf->options & option_rows[i].bit)
+			out_add(out, " %s", option_rows[i].name);
 }
 
 void sdf_str(const struct sdf *sdf, char *buf, size_t size)

@@ -15,6 +15,11 @@
 
 #define SDF_MAX_PORTS 8 // ranges on each side
 
+// Options of the text that are honoured (RFC 6733 4.3.1); all others are refused.
+#define SDF_OPTION_FRAG 0x01        // a fragment, but not the first
+#define SDF_OPTION_ESTABLISHED 0x02 // TCP with ACK or RST
+#define SDF_OPTION_SETUP 0x04       // TCP with SYN and without ACK
+
 struct sdf_port_range {
 	uint16_t low, high;
 };
@@ -31,7 +36,8 @@ struct sdf_side {
 // uplink PDRs (TS 29.244 5.2.1A.2A).
 struct sdf {
 	bool has_flow, has_tos, has_spi, has_flow_label, has_bid;
-	bool any_proto; // "ip"
+	uint8_t options; // SDF_OPTION_ bits
+	bool any_proto;  // "ip"
 	uint8_t proto;
 	uint8_t tos, tos_mask;
 	uint32_t spi, flow_label, bid;

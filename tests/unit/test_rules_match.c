@@ -416,10 +416,77 @@ static void test_icmp_has_no_ports(void)
 	rules_free(r);
 }
 
+#define SYN 0x02
+#define RST 0x04
+#define ACK 0x10
+#define FIRST PKT_F_FRAGMENT
+#define LATER (PKT_F_FRAGMENT | PKT_F_NO_L4)
+
+// The options of a Flow Description that are honoured (RFC 6733 4.3.1), and packets that lack what they ask for.
+static void test_options(void)
+{
+	static const char tcp_setup[] = "permit out tcp from any to assigned setup";
+	static const char tcp_established[] = "permit out tcp from any to assigned established";
+	static const char fragments[] = "permit out ip from any to assigned frag";
+	static const struct {
+		const char *text;
+		uint8_t family, proto, flags, tcp_flags;
+		bool matches, cut; // cut: the packet ends before the TCP flags
+	} rows[] = {
+		{tcp_setup, 4, 6, 0, SYN, true, false},
+		{tcp_setup, 6, 6, 0, SYN, true, false},
+		{tcp_setup, 4, 6, FIRST, SYN, true, false},
+		{tcp_setup, 4, 6, 0, SYN | ACK, false, false},
+		{tcp_setup, 6, 6, 0, ACK, false, false},
+		{tcp_setup, 4, 6, LATER, SYN, false, false},
+		{tcp_setup, 4, 6, 0, SYN, false, true},
+		{tcp_setup, 4, 17, 0, SYN, false, false},
+		{tcp_established, 4, 6, 0, ACK, true, false},
+		{tcp_established, 6, 6, 0, RST, true, false},
+		{tcp_established, 4, 6, 0, SYN | ACK, true, false},
+		{tcp_established, 4, 6, 0, SYN, false, false},
+		{tcp_established, 6, 6, LATER, ACK, false, false},
+		{tcp_established, 6, 6, 0, ACK, false, true},
+		{fragments, 4, 17, LATER, 0, true, false},
+		{fragments, 4, 50, LATER, 0, true, false},
+		{fragments, 6, 17, LATER, 0, true, false},
+		{fragments, 4, 17, FIRST, 0, false, false},
+		{fragments, 6, 17, FIRST, 0, false, false},
+		{fragments, 4, 17, 0, 0, false, false},
+		{fragments, 4, 50, PKT_F_NO_L4, 0, false, false},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rules *r = kit_open5gs("10.45.0.2", "2001:db8:cafe:1::2");
+		struct pfcp_fault fault = {0};
+		struct packet k = {.up = false};
+		struct compiled c;
+		unsigned header;
+
+		kit_filter_set(rules_pdr_lookup(r, 1), rows[i].text);
+		CU_ASSERT_EQUAL_FATAL(rules_compile(r, &kit_conf, &c, &fault), 0);
+		k.p.family = rows[i].family;
+		k.p.proto = rows[i].proto;
+		k.p.flags = rows[i].flags;
+		address_set(k.local, rows[i].family == 4 ? "10.45.0.2" : "2001:db8:cafe:1::2");
+		address_set(k.remote, rows[i].family == 4 ? "8.8.8.8" : "2001:db8::8");
+		write_user(&k);
+		header = (unsigned)(k.p.l4 - k.p.user);
+		k.user[header + 13] = rows[i].tcp_flags;
+		k.p.user_bytes = (uint16_t)(header + (rows[i].cut ? 13 : 20));
+		if (rows[i].family == 4 && (rows[i].flags & PKT_F_FRAGMENT))
+			be16_put(k.user + 6, rows[i].flags == LATER ? 185 : 0x2000);
+		CU_ASSERT_EQUAL(ruleset_match(c.rs, false, &k.p, k.user) != NULL, rows[i].matches);
+		compiled_fini(&c);
+		rules_free(r);
+	}
+}
+
 static CU_TestInfo tests[] = {
 	{"as a walk over the model", test_random},
 	{"router solicitations and QFIs", test_router_solicitation},
 	{"ICMP and fragments have no ports", test_icmp_has_no_ports},
+	{"options", test_options},
 	CU_TEST_INFO_NULL,
 };
 

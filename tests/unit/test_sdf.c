@@ -46,6 +46,10 @@ static const struct good_row good_rows[] = {
 	{"permit out gre from any to assigned", "permit out gre from any to assigned"},
 	{"permit out 200 from any to assigned", "permit out 200 from any to assigned"},
 	{"permit out 255 from any to assigned", "permit out 255 from any to assigned"},
+	{"permit out ip from any to assigned frag", "permit out ip from any to assigned frag"},
+	{"permit out 6 from any 80 to assigned established  ",
+	 "permit out tcp from any 80 to assigned established"},
+	{"permit out tcp from any to any 80 setup", "permit out tcp from any to any 80 setup"},
 };
 
 static void test_good(void)
@@ -134,11 +138,14 @@ static const struct bad_row bad_rows[] = {
 	{"permit out esp from any 80 to any", "ports"},
 	{"permit out 58 from any to any 80", "ports"},
 	{"permit out dccp from any 80 to any", "ports"},
-	{"permit out ip from any to any frag", "frag"},
+	{"permit out udp from any to any 80 frag", "frag"},
+	{"permit out tcp from any to any frag setup", "frag"},
+	{"permit out tcp from any to any setup established", "together"},
+	{"permit out tcp from any to any setup setup", "twice"},
+	{"permit out udp from any to any established", "another protocol"},
+	{"permit out ip from any to any setup", "another protocol"},
 	{"permit out ip from any to any ipoptions ssrr", "ipoptions"},
 	{"permit out tcp from any to any tcpoptions mss", "tcpoptions"},
-	{"permit out tcp from any to any established", "established"},
-	{"permit out tcp from any to any 80 setup", "setup"},
 	{"permit out tcp from any to any tcpflags syn,!ack", "tcpflags"},
 	{"permit out icmp from any to any icmptypes 8", "icmptypes"},
 	{"permit out ip from any to any bogus", "too many"},
