@@ -103,17 +103,8 @@ static void parse_conf_fill(const struct config_iface *c, const struct iface *if
 		.access = c->roles & (CONFIG_ROLE_N3 | CONFIG_ROLE_N9),
 		.core = c->roles & CONFIG_ROLE_N6,
 	};
-	for (unsigned i = 0; i < c->n_addresses && i < PARSE_LOCAL_MAX; i++) {
-		const struct addr *addr = &c->addresses[i].addr;
-		struct local_addr *local = &ret->local[ret->n_local++];
-
-		local->family = addr->family;
-		local->gtpu = ret->access;
-		if (addr->family == ADDR_V4)
-			local->v4 = addr->v4;
-		else
-			memcpy(local->v6, addr->v6, sizeof(local->v6));
-	}
+	for (unsigned i = 0; i < c->n_addresses && i < PARSE_LOCAL_MAX; i++)
+		parse_local_add(ret, &c->addresses[i].addr, ret->access);
 }
 
 static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *teids,

@@ -186,18 +186,26 @@ static bool onlink(const struct neigh_iface *iface, const struct addr *addr)
 	return false;
 }
 
-// The interface and the next hop towards a tunnel's far end.
+// An interface, of those made for tunnels or of the others, whose subnet holds the address.
+static bool tunnel_onlink(const struct neigh *n, const struct addr *addr, bool access,
+			  unsigned *ret_iface)
+{
+	for (unsigned i = 0; i < n->conf.n_ifaces; i++)
+		if (n->conf.ifaces[i].access == access && onlink(&n->conf.ifaces[i], addr)) {
+			*ret_iface = i;
+			return true;
+		}
+	return false;
+}
+
+// The interface and the next hop towards a tunnel's far end, by those made for tunnels first.
 static int tunnel_route(const struct neigh *n, const struct addr *addr, unsigned *ret_iface,
 			struct addr *ret_hop)
 {
-	for (unsigned access = 1; access <= 1; access--) // those made for tunnels first
-		for (unsigned i = 0; i < n->conf.n_ifaces; i++)
-			if (n->conf.ifaces[i].access == access &&
-			    onlink(&n->conf.ifaces[i], addr)) {
-				*ret_iface = i;
-				*ret_hop = *addr;
-				return 0;
-			}
+	if (tunnel_onlink(n, addr, true, ret_iface) || tunnel_onlink(n, addr, false, ret_iface)) {
+		*ret_hop = *addr;
+		return 0;
+	}
 	for (unsigned i = 0; i < n->conf.n_ifaces; i++)
 		if (n->conf.ifaces[i].access && n->conf.ifaces[i].gateway_v4.family != ADDR_NONE) {
 			*ret_iface = i;

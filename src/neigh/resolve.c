@@ -165,16 +165,8 @@ void neigh_learn_frame(struct neigh *n, unsigned iface, const uint8_t *frame, ui
 	struct nd_message nd;
 	struct pkt p;
 
-	for (unsigned i = 0; i < n->conf.ifaces[iface].n_addrs; i++) {
-		const struct addr *addr = &n->conf.ifaces[iface].addrs[i].addr;
-		struct local_addr *local = &conf.local[conf.n_local++];
-
-		local->family = addr->family;
-		if (addr->family == ADDR_V4)
-			local->v4 = addr->v4;
-		else
-			memcpy(local->v6, addr->v6, sizeof(local->v6));
-	}
+	for (unsigned i = 0; i < n->conf.ifaces[iface].n_addrs; i++)
+		parse_local_add(&conf, &n->conf.ifaces[iface].addrs[i].addr, false);
 	if (parse(&conf, frame, bytes, &p) == PKT_ARP)
 		arp_read(n, 0, iface, (const struct arp_head *)(frame + p.outer), false);
 	else if (p.kind == PKT_ND && nd_decode(frame, &p, &nd) == 0)

@@ -3,11 +3,29 @@
 
 #include "packet/parse.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "packet/arp.h"
 #include "packet/icmp.h"
 #include "packet/nd.h"
 
 #define ND_HOPS 255 // proves that the sender is on the link (RFC 4861 7.1)
+
+int parse_local_add(struct parse_conf *conf, const struct addr *addr, bool gtpu)
+{
+	struct local_addr *local = &conf->local[conf->n_local];
+
+	if (conf->n_local == PARSE_LOCAL_MAX)
+		return -ENOSPC;
+	*local = (struct local_addr){.family = addr->family, .gtpu = gtpu};
+	if (addr->family == ADDR_V4)
+		local->v4 = addr->v4;
+	else
+		memcpy(local->v6, addr->v6, sizeof(local->v6));
+	conf->n_local++;
+	return 0;
+}
 
 enum pkt_kind parse_arp(const uint8_t *data, uint32_t len, struct pkt *p)
 {

@@ -41,6 +41,9 @@ struct parse_conf {
 	struct local_addr local[PARSE_LOCAL_MAX];
 };
 
+// Makes `addr` one of the interface's own. -ENOSPC beyond PARSE_LOCAL_MAX. Not while packets are parsed by it.
+int parse_local_add(struct parse_conf *conf, const struct addr *addr, bool gtpu);
+
 // The rare ways, in parse.c. All take p reset, with p->outer set.
 enum pkt_kind parse_arp(const uint8_t *data, uint32_t len, struct pkt *p);
 enum pkt_kind parse_local4(const uint8_t *data, uint32_t end, struct pkt *p);

@@ -155,15 +155,9 @@ static void add_iface(struct rig *rig, unsigned w, unsigned iface)
 
 	iface_fill(rig, iface, &ni);
 	memcpy(mac.addr_bytes, ni.mac, sizeof(ni.mac));
-	for (unsigned i = 0; i < ni.n_addrs; i++) {
-		struct local_addr *local = &parse.local[parse.n_local++];
-
-		local->family = ni.addrs[i].addr.family;
-		local->gtpu = parse.access;
-		local->v4 = local->family == ADDR_V4 ? ni.addrs[i].addr.v4 : 0;
-		if (local->family == ADDR_V6)
-			memcpy(local->v6, ni.addrs[i].addr.v6, sizeof(local->v6));
-	}
+	for (unsigned i = 0; i < ni.n_addrs; i++)
+		if (parse_local_add(&parse, &ni.addrs[i].addr, parse.access) != 0)
+			rig_die("too many addresses");
 	if (worker_iface_add(rig->control.workers[w], iface, &parse, &mac, queue, queue) != 0)
 		rig_die("no room for an interface");
 }
