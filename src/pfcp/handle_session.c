@@ -120,6 +120,8 @@ void session_next(struct n4 *n4, struct n4_session *session)
 		else
 			session_modify_run(n4, session, rq);
 	}
+	if (session->refresh && !session->change)
+		session_refresh_run(n4, session);
 }
 
 // Puts a request to those that wait for the session that its header names.
@@ -339,6 +341,7 @@ const struct n4_session_ops n4_session_ops = {
 	.modify = session_request,
 	.del = session_request,
 	.refuse = session_refuse,
+	.tick = session_refresh_tick,
 	.owner = session_owner,
 	.end_all = session_end_all,
 };

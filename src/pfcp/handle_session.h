@@ -13,5 +13,10 @@ int session_f_seid_decode(const struct pfcp_msg *msg, uint64_t *ret_seid, struct
 // The session whose turn has come goes on with what waits for it.
 void session_next(struct n4 *n4, struct n4_session *session);
 
+// Begins the change of a session that is marked for it, and takes the mark away (refresh.c).
+void session_refresh_run(struct n4 *n4, struct n4_session *session);
+// Begins that of as many marked sessions as a tick may.
+void session_refresh_tick(struct n4 *n4);
+
 // Begins what a Session Modification Request asks for, or refuses it (handle_session_mod.c).
 void session_modify_run(struct n4 *n4, struct n4_session *session, struct n4_request *rq);

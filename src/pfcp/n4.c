@@ -130,6 +130,8 @@ void n4_tick(struct n4 *n4)
 {
 	xact_tick(n4);
 	assoc_tick(n4);
+	if (n4->ops->tick)
+		n4->ops->tick(n4);
 }
 
 void n4_send(struct n4 *n4, const struct endpoint *to, const uint8_t *bytes, size_t len)

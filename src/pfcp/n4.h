@@ -116,6 +116,8 @@ struct n4_session_ops {
 	// Answers a session request that the node half refuses: `fault` says why (72: no association; what
 	// the decoder found). rq->msg holds what did decode. Ends the request, at once.
 	void (*refuse)(struct n4 *n4, struct n4_request *rq, const struct pfcp_fault *fault);
+	// Does what time has made due for sessions. May be NULL.
+	void (*tick)(struct n4 *n4);
 	// The association of the session with this SEID of ours, or NULL.
 	struct assoc *(*owner)(struct n4 *n4, uint64_t seid);
 	// Ends every session of the association and every request of it that waits; `done` is called once

@@ -53,6 +53,7 @@ int n4_sessions_init(struct n4 *n4)
 		return -ENOMEM;
 	while (buckets < n4->conf.max_sessions && buckets < 1u << 31)
 		buckets *= 2;
+	TAILQ_INIT(&table->refresh);
 	table->mask = buckets - 1;
 	table->buckets = calloc(buckets, sizeof(struct n4_session *));
 	if (!table->buckets || compile_conf_init(n4, table) < 0) {
@@ -144,6 +145,8 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 		at = &(*at)->next;
 	*at = session->next;
 	n4->sessions->n--;
+	if (session->refresh)
+		TAILQ_REMOVE(&n4->sessions->refresh, session, of_refresh);
 	LIST_REMOVE(session, of_assoc);
 	session->assoc->n_sessions--;
 	rules_free(session->rules);

@@ -44,6 +44,7 @@ struct n4_session {
 	struct addr cp_addr;     // of its CP F-SEID
 	struct n4_session *next; // in the bucket of its SEID
 	LIST_ENTRY(n4_session) of_assoc;
+	TAILQ_ENTRY(n4_session) of_refresh; // while `refresh` is set
 	struct assoc *assoc;
 	struct slot slot;
 	struct rules *rules; // what the owner has; NULL until it first has any
@@ -51,6 +52,7 @@ struct n4_session {
 	struct n4_change *change; // under way, or NULL
 	struct n4_waiting_list waiting;
 	uint8_t n_waiting;
+	bool refresh;   // what its rules compile to has changed: it is due for a change of its own
 	bool ending;    // its association ends: it goes as soon as no change is under way
 	time_t since_s; // wall clock
 };
@@ -65,12 +67,20 @@ void n4_session_each(const struct n4 *n4, bool (*fn)(void *ctx, const struct n4_
 void n4_session_each_from(const struct n4 *n4, uint64_t seid,
 			  bool (*fn)(void *ctx, const struct n4_session *session), void *ctx);
 
+// What the session's rules compile to has changed outside of its requests (time, an application's PFDs): as
+// soon as no change is under way its own rules are compiled and given to its owner again. Many a session may
+// be marked at once: each tick does a bounded number. Should it fail, the session keeps what it has, logged.
+void n4_session_refresh(struct n4 *n4, struct n4_session *session);
+
 // The rest is for the session half alone.
+
+TAILQ_HEAD(n4_refresh_list, n4_session);
 
 struct n4_sessions {
 	struct n4_session **buckets;
 	uint32_t mask; // number of buckets less one
 	uint32_t n;
+	struct n4_refresh_list refresh; // sessions that are due for it, in order
 	struct compile_conf compile;
 	uint8_t *ni_ifaces; // what compile points to
 };

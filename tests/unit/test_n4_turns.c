@@ -154,10 +154,105 @@ static void test_context_ends(void)
 	kit_close();
 }
 
+#define OTHER_CHAIN (1ull << 40)
+
+static uint64_t other_chain(void *ctx, bool up, unsigned needs)
+{
+	return kit_chain(ctx, up, needs) | OTHER_CHAIN;
+}
+
+static uint64_t chain_of(uint64_t seid)
+{
+	return rule_arena_at(&kit.arena, session_of(seid)->holding.rules)->chain_down;
+}
+
+static void mark(uint64_t seid)
+{
+	n4_session_refresh(kit.n4, n4_session_lookup(kit.n4, seid));
+}
+
+// What rules compile to has changed: sessions that are marked get it without a request, one that is busy when
+// its turn ends, one that is marked twice once, one that ends not at all.
+static void test_refresh(void)
+{
+	uint64_t rest, busy, gone;
+	struct kit_counts before, after;
+
+	kit_open(&conf);
+	before = kit_counts();
+	rest = establish_rich();
+	busy = establish_plain(3, "10.45.0.4");
+	gone = establish_plain(4, "10.45.0.5");
+	kit.n4->sessions->compile.chain = other_chain;
+	kit.n_sent = 0;
+	mark(rest);
+	CU_ASSERT_EQUAL(chain_of(rest) & OTHER_CHAIN, 0);
+	n4_tick(kit.n4);
+	kit_run();
+	CU_ASSERT_EQUAL(chain_of(rest) & OTHER_CHAIN, OTHER_CHAIN);
+	CU_ASSERT_EQUAL(chain_of(busy) & OTHER_CHAIN, 0);
+	CU_ASSERT(kit.n_sent == 0 && !session_of(rest)->refresh);
+
+	kit.hold = true;
+	send_update(busy, 5);
+	kit.n4->sessions->compile.chain = kit_chain;
+	mark(busy);
+	mark(busy);
+	n4_tick(kit.n4);
+	kit_run();
+	CU_ASSERT(kit.n_sent == 1 && answer_cause() == 1);
+	CU_ASSERT_EQUAL(chain_of(busy) & OTHER_CHAIN, 0);
+
+	delete_session(gone);
+	mark(gone);
+	kit_run();
+	n4_tick(kit.n4);
+	kit.hold = false;
+	delete_session(rest);
+	delete_session(busy);
+	n4_tick(kit.n4);
+	kit_run();
+	after = kit_counts();
+	CU_ASSERT(kit_counts_eq(&before, &after));
+	kit_close();
+}
+
+// More marks than a tick may serve are served by further ticks.
+static void test_refresh_many(void)
+{
+	uint64_t seids[48];
+	unsigned n = 0;
+	char ue[16];
+
+	kit_open(&conf);
+	for (unsigned i = 0; i < 48; i++) {
+		snprintf(ue, sizeof(ue), "10.45.0.%u", i + 2);
+		seids[i] = establish_plain(i + 1, ue);
+	}
+	kit.n4->sessions->compile.chain = other_chain;
+	for (unsigned i = 0; i < 48; i++)
+		mark(seids[i]);
+	n4_tick(kit.n4);
+	kit_run();
+	for (unsigned i = 0; i < 48; i++)
+		n += session_of(seids[i])->refresh;
+	CU_ASSERT(n > 0 && n < 48);
+	n4_tick(kit.n4);
+	kit_run();
+	for (unsigned i = 0; i < 48; i++)
+		CU_ASSERT_EQUAL(chain_of(seids[i]) & OTHER_CHAIN, OTHER_CHAIN);
+	kit_close();
+}
+
 static CU_TestInfo tests[] = {
-	{"requests wait in order", test_queue},  {"too many requests wait", test_queue_full},
-	{"duplicates", test_duplicates},         {"the association ends", test_association_ends},
-	{"the context ends", test_context_ends}, CU_TEST_INFO_NULL,
+	{"requests wait in order", test_queue},
+	{"too many requests wait", test_queue_full},
+	{"duplicates", test_duplicates},
+	{"the association ends", test_association_ends},
+	{"the context ends", test_context_ends},
+	{"own rules compiled again", test_refresh},
+	{"many compiled again", test_refresh_many},
+	CU_TEST_INFO_NULL,
 };
 
 UNIT_MAIN("n4_turns")

@@ -1,0 +1,66 @@
+// Sessions whose own rules are compiled again, see n4_session_refresh().
+//
+// Control thread only. A mark is taken when no change of the session is under way: by the tick, or by the turn
+// that ends (session_next). Every change compiles anew, so a request that comes first does not lose the mark
+// but makes it cheap: rules that compile to the same block change nothing.
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "pfcp/handle_session.h"
+
+#define REFRESH_A_TICK 32 // changes begun: the largest rules take some milliseconds to compile
+
+void n4_session_refresh(struct n4 *n4, struct n4_session *session)
+{
+	if (session->refresh || session->ending)
+		return;
+	session->refresh = true;
+	TAILQ_INSERT_TAIL(&n4->sessions->refresh, session, of_refresh);
+}
+
+static void session_refreshed(struct n4_change *change)
+{
+	session_next(change->n4, change->session);
+}
+
+static int refresh_begin(struct n4 *n4, struct n4_session *session, struct pfcp_fault *fault)
+{
+	struct rules *rules = rules_clone(session->rules);
+	struct n4_change *change = rules ? n4_change_new(n4, session, NULL, rules) : NULL;
+
+	if (!change)
+		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+	change->done = session_refreshed;
+	if (n4_change_begin(change, fault) == 0)
+		return 0;
+	n4_change_free(change);
+	return -EINVAL;
+}
+
+void session_refresh_run(struct n4 *n4, struct n4_session *session)
+{
+	struct pfcp_fault fault = {0};
+
+	TAILQ_REMOVE(&n4->sessions->refresh, session, of_refresh);
+	session->refresh = false;
+	if (refresh_begin(n4, session, &fault) < 0)
+		log_error_limited("N4: the session with SEID 0x%" PRIx64
+				  " keeps what its rules meant before: %s",
+				  session->seid, fault.text);
+}
+
+// Marks of sessions that are busy stay: their turn's end sees them.
+void session_refresh_tick(struct n4 *n4)
+{
+	struct n4_session *next = TAILQ_FIRST(&n4->sessions->refresh);
+
+	for (unsigned n = 0; next && n < REFRESH_A_TICK; n++) {
+		struct n4_session *session = next;
+
+		next = TAILQ_NEXT(session, of_refresh);
+		if (!session->change && session->rules)
+			session_refresh_run(n4, session);
+	}
+}
