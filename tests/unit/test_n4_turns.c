@@ -220,11 +220,13 @@ static void test_refresh(void)
 // More marks than a tick may serve are served by further ticks.
 static void test_refresh_many(void)
 {
+	struct kit_conf many = conf;
 	uint64_t seids[48];
 	unsigned n = 0;
 	char ue[16];
 
-	kit_open(&conf);
+	many.slots = 64;
+	kit_open(&many);
 	for (unsigned i = 0; i < 48; i++) {
 		snprintf(ue, sizeof(ue), "10.45.0.%u", i + 2);
 		seids[i] = establish_plain(i + 1, ue);
