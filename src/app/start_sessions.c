@@ -20,6 +20,7 @@
 #define ARENA_BYTES_MORE (64u << 20)
 #define MAIL_RING 4096
 #define PUNT_RING 1024
+#define USAGE_RING 4096
 
 static int no_memory(const char *what)
 {
@@ -120,6 +121,8 @@ static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *t
 		.punt_ring = PUNT_RING,
 		.mail_ring = MAIL_RING,
 		.burst = c->workers.burst,
+		.meter_burst_us = c->sessions.rate_burst_us,
+		.usage_ring = USAGE_RING,
 		.sleep = c->workers.idle == CONFIG_IDLE_SLEEP,
 		.socket = (int)rte_lcore_to_socket_id(eal_worker_lcore(id)),
 		.arena = &upf->arena,
@@ -166,6 +169,7 @@ static int workers_make(struct upf *upf)
 			return -1;
 		upf->control.n_workers++;
 	}
+	control_listen(&upf->control);
 	if (workers_connect(upf->control.workers, upf->n_workers, c->sessions.handoff_ring) != 0)
 		return no_memory("handoff rings");
 	return 0;

@@ -87,8 +87,9 @@ struct config_sessions {
 	uint32_t pdrs;    // of a session
 	uint32_t filters; // of a PDR
 	uint32_t peers;
-	uint32_t handoff_ring; // a power of two
-	uint32_t hold_packets; // for a neighbour that is not resolved
+	uint32_t handoff_ring;  // a power of two
+	uint32_t rate_burst_us; // of QERs
+	uint32_t hold_packets;  // for a neighbour that is not resolved
 	uint32_t mbufs;
 };
 

@@ -15,6 +15,7 @@
 #include "rules/check.h"
 #include "rules/compile.h"
 #include "session/locator_lookup.h"
+#include "session/policy_rules.h"
 #include "worker/mailbox.h"
 
 static_assert(RULESET_MAX_PLACES == SESSION_PLACES,
@@ -43,6 +44,7 @@ void n4_change_free(struct n4_change *change)
 	if (!change)
 		return;
 	rules_free(change->rules);
+	policy_free(change->policy);
 	free(change);
 }
 
@@ -221,7 +223,6 @@ static struct session_image image_of(const struct n4_change *change,
 	struct session_image image = {
 		.slot = session->slot.index,
 		.version = session->slot.version,
-		.seid = session->seid,
 		.teid = fteid_of_line(change->rules),
 		.rules = change->holding.rules,
 		.ue_v4 = compiled->ue_v4.s_addr,
@@ -268,6 +269,17 @@ static void add_end_markers(struct n4_change *change, struct mail *mail)
 		mail->session.end_markers[mail->session.n_end_markers++] = (struct session_place){
 			.teid = rte_cpu_to_be_32(marker->teid), .peer = marker->peer};
 	}
+}
+
+// A new block of meters and usage, where the rules that have them change. -ENOMEM.
+static int add_policy(const struct n4_change *change, struct mail *mail)
+{
+	const struct rules *old = change->session->rules;
+
+	if (!change->take_usage && old && policy_serves(old, change->rules))
+		return 0;
+	mail->session.policy_new = true;
+	return policy_of_rules(change->rules, change->take_usage, &mail->session.policy);
 }
 
 static void post(struct n4_change *change, struct mail *mail)
@@ -325,18 +337,20 @@ static int post_compiled(struct n4_change *change, struct compiled *compiled,
 	const struct n4_session *session = change->session;
 	struct mail *close = NULL;
 	struct mail *set = mail_new(MAIL_SESSION_SET, change_back, change);
+	int rc = 0;
 
 	if (change->tunnels.dropped)
 		close = mail_new(MAIL_SESSION_SET, change_back, change);
-	if (!set || (change->tunnels.dropped && !close)) {
+	if (!set || (change->tunnels.dropped && !close) || add_policy(change, set) < 0)
+		rc = fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+	if (rc == 0)
+		rc = ue_keys_add(change, fault);
+	if (rc < 0) {
+		if (set)
+			policy_free(set->session.policy);
 		free(set);
 		free(close);
-		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
-	}
-	if (ue_keys_add(change, fault) < 0) {
-		free(set);
-		free(close);
-		return -EINVAL;
+		return rc;
 	}
 	set->session.image = image_of(change, compiled);
 	add_tunnels(set, &session->slot, change->rules, change->tunnels.taken, true);
@@ -399,6 +413,7 @@ int n4_change_begin(struct n4_change *change, struct pfcp_fault *fault)
 		return -EINVAL;
 	if (is_new && slots_take(n4->env.slots, &session->slot) < 0)
 		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "no session slot is free");
+	rules_places_assign(change->rules);
 	if (fteid_assign(n4, &session->slot, change->rules, &change->tunnels, fault) == 0) {
 		if (change_compile(change, fault) == 0) {
 			session->change = change;
@@ -460,6 +475,7 @@ static void change_commit(struct n4_change *change)
 	session->holding = change->holding;
 	session->cp_seid = change->cp_seid;
 	session->cp_addr = change->cp_addr;
+	rules_settled(session->rules);
 	change->rules = NULL;
 }
 
@@ -469,6 +485,8 @@ static void change_back(struct mail *mail, void *ctx)
 
 	if (mail->result < 0)
 		log_error("N4: worker refused a session command: %s", strerror(-mail->result));
+	if (mail->session.policy)
+		change->policy = mail->session.policy;
 	free(mail);
 	if (--change->mails > 0)
 		return;

@@ -30,7 +30,9 @@ struct n4_change {
 		struct in_addr v4;
 		uint16_t peer; // held until the owner has sent it; PEER_NONE: not yet
 	} end_markers[MAIL_END_MARKERS];
-	unsigned mails; // not back yet
+	bool take_usage;       // the counts of all URRs are asked for, and begin anew
+	struct policy *policy; // what the owner had of meters and usage until the change, or NULL
+	unsigned mails;        // not back yet
 	void (*done)(struct n4_change
 			     *change); // the session has changed; the change is freed afterwards
 };

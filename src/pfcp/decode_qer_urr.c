@@ -48,6 +48,17 @@ static int take_gbr(struct decode *d, void *rule, const struct pfcp_ie *ie)
 	return 0;
 }
 
+// Uplink and Downlink Time Unit (TS 29.244 8.2.64).
+static bool packet_unit_seconds(uint8_t unit, uint32_t *ret_seconds)
+{
+	static const uint32_t seconds[] = {60, 360, 3600, 86400, 604800};
+
+	if (unit >= sizeof(seconds) / sizeof(seconds[0]))
+		return false;
+	*ret_seconds = seconds[unit];
+	return true;
+}
+
 static int take_packet_rate(struct decode *d, void *rule, const struct pfcp_ie *ie)
 {
 	struct qer_rule *qer = rule;
@@ -55,6 +66,10 @@ static int take_packet_rate(struct decode *d, void *rule, const struct pfcp_ie *
 
 	if (ie->len > 0 && pfcp_packet_rate_decode(ie, &value, d->fault) < 0)
 		return -EINVAL;
+	if (!packet_unit_seconds(value.up_unit, &qer->packet_unit_up_s) ||
+	    !packet_unit_seconds(value.down_unit, &qer->packet_unit_down_s))
+		return decode_fault(d, PFCP_CAUSE_MANDATORY_INCORRECT, ie->type,
+				    "unknown time unit of a packet rate");
 	qer->packet_rate_up = value.up;
 	qer->packet_rate_down = value.down;
 	return 0;
@@ -166,6 +181,7 @@ static int take_volume_quota(struct decode *d, void *rule, const struct pfcp_ie 
 {
 	struct urr_rule *urr = rule;
 
+	urr->quota_given = true;
 	return read_volume(d, ie, &urr->quota);
 }
 

@@ -5,10 +5,10 @@
 
 #include <time.h>
 
-#include <rte_cycles.h>
 #include <rte_pause.h>
 #include <rte_rcu_qsbr.h>
 
+#include "base/clock.h"
 #include "pipeline/2_parse.h"
 #include "pipeline/pipeline.h"
 #include "worker/mailbox.h"
@@ -56,7 +56,7 @@ unsigned pipeline_turn(struct worker *w)
 	struct turn t;
 
 	turn_reset(&t);
-	w->now = rte_rdtsc();
+	w->now = clock_now_ns() * METER_UNITS_PER_NS;
 	mailbox_run(w, WORKER_MAILS);
 	handoff_gather(w, &t);
 	rx_gather(w, &t);

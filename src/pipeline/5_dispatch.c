@@ -123,7 +123,7 @@ __attribute__((flatten)) void dispatch_up(struct worker *w, struct lane *lane, u
 
 		while (lane->worked < end)
 			enter_up(w, &g, lane->ready[lane->worked++]);
-		if (likely(g.all == FUSED_UP && g.any == FUSED_UP)) {
+		if (likely(fused_all(g.all, g.any, FUSED_UP))) {
 			worker_count(w, COUNTER_fused, 1);
 			for (unsigned i = 0; i < g.n; i++)
 				fused_up(w, g.pkts[i]);
@@ -141,7 +141,7 @@ __attribute__((flatten)) void dispatch_down(struct worker *w, struct lane *lane,
 
 		while (lane->worked < end)
 			enter_down(w, &g, lane->ready[lane->worked++]);
-		if (likely(g.all == FUSED_DOWN && g.any == FUSED_DOWN)) {
+		if (likely(fused_all(g.all, g.any, FUSED_DOWN))) {
 			worker_count(w, COUNTER_fused, 1);
 			for (unsigned i = 0; i < g.n; i++)
 				fused_down(w, g.pkts[i]);

@@ -1,23 +1,35 @@
 // The ordinary chains, fused: what the bitmap loop would do to one packet, without the bitmap.
 //
 // A composition of the services' own per-packet functions, in the registry's order; a test holds both ways
-// equal. Only for packets whose chain is exactly the ordinary one of their direction.
+// equal. Only for packets whose chain is the ordinary one of their direction, with or without qer: for a PDR
+// without QERs that does nothing.
 
 #pragma once
 
 #include "service/10_gtpu_decap.h"
 #include "service/15_source_check.h"
 #include "service/30_pdr.h"
+#include "service/35_qer.h"
 #include "service/40_far.h"
 #include "service/50_gtpu_encap.h"
 #include "service/60_output.h"
 
+#define FUSED_MAY SERVICE_MASK(qer)
 #define FUSED_DOWN (SERVICE_MASK(pdr) | SERVICE_MASK(far) | SERVICE_MASK(output))
 #define FUSED_UP (FUSED_DOWN | SERVICE_MASK(gtpu_decap) | SERVICE_MASK(source_check))
 
-// From far on: what it asks for decides.
+// Whether all chains of a group, of which these are the AND and the OR, are ordinary.
+static inline bool fused_all(uint64_t all, uint64_t any, uint64_t ordinary)
+{
+	return (all & ~FUSED_MAY) == ordinary && (any & ~FUSED_MAY) == ordinary;
+}
+
+// From the PDR on: what far asks for decides.
 static inline void fused_leave(struct worker *w, struct pkt *p)
 {
+	qer_one(w, p);
+	if (unlikely(!p->chain))
+		return;
 	far_one(w, p);
 	if (unlikely(!p->chain))
 		return;

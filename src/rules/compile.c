@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rules/compile_filter.h"
+#include "rules/compile_policy.h"
 
 #define NO_PLACE 0xff
 #define MAX_OUTS (RULESET_MAX_PLACES + 1) // one of them in the line
@@ -391,37 +392,6 @@ static uint8_t pdr_families(const struct pdr_rule *rule)
 	return (uint8_t)((ue->has_v4 ? PDR_V4 : 0) | (ue->has_v6 ? PDR_V6 : 0));
 }
 
-// QERs and URRs by their place in the session, and what follows from them for the PDR.
-static unsigned pdr_policies(const struct build *b, const struct pdr_rule *rule, struct pdr *pdr)
-{
-	unsigned needs = rule->n_urrs ? NEEDS_USAGE : 0;
-
-	memset(pdr->qers, NO_PLACE, sizeof(pdr->qers));
-	memset(pdr->urrs, NO_PLACE, sizeof(pdr->urrs));
-	pdr->qfi = PKT_QFI_NONE;
-	for (unsigned i = 0; i < rule->n_qers; i++) {
-		const struct qer_rule *qer = rules_qer_lookup(b->rules, rule->qers[i]);
-
-		pdr->qers[i] = (uint8_t)(qer - b->rules->qers);
-		if (qer->has_qfi && pdr->qfi == PKT_QFI_NONE)
-			pdr->qfi = qer->qfi;
-		if (qer->gate_up != 0)
-			pdr->flags |= PDR_F_GATE_UP;
-		if (qer->gate_down != 0)
-			pdr->flags |= PDR_F_GATE_DOWN;
-		if (qer->rqi)
-			pdr->flags |= PDR_F_RQI;
-		if (qer->has_mbr || qer->has_gbr)
-			needs |= NEEDS_METER;
-	}
-	for (unsigned i = 0; i < rule->n_urrs; i++)
-		pdr->urrs[i] =
-			(uint8_t)(rules_urr_lookup(b->rules, rule->urrs[i]) - b->rules->urrs);
-	if (pdr->flags & (PDR_F_GATE_UP | PDR_F_GATE_DOWN))
-		needs |= NEEDS_GATE;
-	return needs;
-}
-
 static unsigned far_needs(const struct far *far)
 {
 	if (far->action & APPLY_BUFF)
@@ -460,7 +430,7 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 	// With several addresses the filters check the source; with none there is nothing to check.
 	if (up && (relays || b->constrained || b->n_ues == 0))
 		pdr->flags |= PDR_F_ANY_SOURCE;
-	*needs |= pdr_policies(b, rule, pdr) | far_needs(&b->fars[far_index]);
+	*needs |= compile_policy(b->rules, rule, pdr) | far_needs(&b->fars[far_index]);
 	*needs |= pdr->flags & PDR_F_DECAP ? NEEDS_DECAP : 0;
 	*needs |= up && !(pdr->flags & PDR_F_ANY_SOURCE) ? NEEDS_SOURCE_CHECK : 0;
 	b->any_source |= (pdr->flags & PDR_F_ANY_SOURCE) != 0;

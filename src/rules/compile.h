@@ -25,6 +25,7 @@ enum compile_needs {
 	NEEDS_METER = 1 << 5,  // a QER limits the rate
 	NEEDS_USAGE = 1 << 6,  // a URR measures
 	NEEDS_BUFFER = 1 << 7, // a FAR buffers
+	NEEDS_QUOTA = 1 << 8,  // a URR has a quota
 };
 
 #define COMPILE_IFACE_NONE 0xff

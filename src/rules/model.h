@@ -106,16 +106,20 @@ struct far_rule {
 	struct in6_addr v6;
 };
 
-// Kept and checked; their enforcement is the policy services'.
+// The state of a QER or URR stands at a place of its session's (session/policy.h), given by
+// rules_places_assign() and kept for as long as the rule lives: place n is number n - 1 there.
 struct qer_rule {
 	uint32_t id;
-	bool has_mbr, has_gbr, has_qfi, rqi;
-	uint8_t gate_up, gate_down; // 0 open, 1 closed
+	uint8_t place; // from 1; 0: none, it limits no rate
+	bool fresh;    // made by the change that is under way: it has no state yet
+	bool has_mbr, has_gbr, has_qfi, rqi; // no MBR: no limit; an MBR of 0 lets nothing pass
+	uint8_t gate_up, gate_down;          // 0 open, 1 closed
 	uint8_t qfi;
 	uint8_t ppi; // Paging Policy Indicator, 0xff none
 	uint32_t correlation_id;
 	uint64_t mbr_up_bps, mbr_down_bps, gbr_up_bps, gbr_down_bps;
-	uint16_t packet_rate_up, packet_rate_down; // 0: none
+	uint16_t packet_rate_up, packet_rate_down; // packets in each time unit, 0: no limit
+	uint32_t packet_unit_up_s, packet_unit_down_s;
 	uint32_t averaging_window_ms;
 };
 
@@ -126,6 +130,9 @@ struct urr_volumes {
 
 struct urr_rule {
 	uint32_t id;
+	uint8_t place; // from 1; 0: none yet
+	bool fresh;
+	bool quota_given;  // the change that is under way gives a new volume quota
 	uint8_t method;    // Measurement Method: 1 DURAT, 2 VOLUM, 4 EVENT
 	uint32_t triggers; // Reporting Triggers, first octet in the low byte
 	uint32_t period_s, time_threshold_s, time_quota_s, quota_holding_s, quota_validity_s;
@@ -193,6 +200,18 @@ struct tunnel_rule *rules_tunnel_add(struct rules *rules);
 // Put a copy of these filters in the place of the PDR's. 0, -E2BIG beyond RULES_MAX_FILTERS, or -ENOMEM;
 // then the PDR is as before.
 int rules_pdr_filters_set(struct pdr_rule *pdr, const struct sdf *filters, unsigned n);
+
+// Gives a place to each QER that limits a rate and to each URR, the lowest that is free; RULES_MAX_PLACES of
+// either always have one. The first two of meters, and the first of usage, are the fast ones.
+void rules_places_assign(struct rules *rules);
+bool qer_has_packet_rate(const struct qer_rule *qer);
+// Whether a URR counts nothing but bytes: then the one at the first place stands in the session's lines.
+bool urr_is_plain(const struct urr_rule *urr);
+// The highest place in use.
+unsigned rules_meter_places(const struct rules *rules);
+unsigned rules_usage_places(const struct rules *rules);
+// What was made is no longer fresh: the owner has it.
+void rules_settled(struct rules *rules);
 
 // The filter that this one stands for: itself, or for one with only a BID the session's filter that has
 // this BID and a Flow Description; NULL where there is none.

@@ -30,6 +30,14 @@
 #define PDR_F_GATE_DOWN 0x08
 #define PDR_F_RQI 0x10 // Reflective QoS is to be indicated
 
+// Which meters and usage a PDR's packets have (session/policy.h): those of the line by bit, others are listed.
+#define PDR_POLICY_METER_0 0x01 // of the first place
+#define PDR_POLICY_METER_1 0x02
+#define PDR_POLICY_METERS 0x04     // `meters` lists further ones
+#define PDR_POLICY_USAGE_LINE 0x08 // of the first place, where that is counted in the line
+#define PDR_POLICY_USAGES 0x10     // `usages` lists further ones
+#define PDR_NO_PLACE 0xff
+
 struct pdr {
 	uint64_t qfis;     // bit per QFI that matches; all ones: any, also none
 	uint8_t families;  // PDR_V4 | PDR_V6
@@ -37,12 +45,13 @@ struct pdr {
 	uint8_t n_filters; // 0: every packet matches
 	uint8_t flags;
 	uint16_t first_filter;
-	uint16_t far; // index in the block
-	uint16_t id;  // PDR ID, for reports
-	uint8_t qfi;  // to write into the PDU Session Container; PKT_QFI_NONE: none
-	uint8_t spare1;
-	uint8_t qers[4]; // meters by place in the session (struct rules' qers); 0xff: none
-	uint8_t urrs[4]; // usage by place in the session (struct rules' urrs); 0xff: none
+	uint16_t far;   // index in the block
+	uint16_t id;    // PDR ID, for reports
+	uint8_t qfi;    // to write into the PDU Session Container; PKT_QFI_NONE: none
+	uint8_t policy; // PDR_POLICY_ bits
+	uint8_t meters
+		[4]; // by number in the session (session/policy.h); PDR_NO_PLACE: none further
+	uint8_t usages[4]; // likewise
 	uint32_t spare;
 };
 static_assert(sizeof(struct pdr) == 32, "two PDRs a cache line");

@@ -1,4 +1,4 @@
-// The row and the batch form of qer (35_qer.h).
+// The row and the batch form of qer, and its rarer parts (35_qer.h).
 //
 // Workers run it; see service.h for what a service is.
 
@@ -12,5 +12,76 @@ const struct service service_qer = {
 	.run = qer_run,
 	.after = SERVICES("pdr"),
 	.before = SERVICES("far"),
-	.help = "drops what a QER's closed gate stops",
+	.help = "drops what a QER's closed gate or rate stops",
 };
+
+static struct meter *meter_of(const struct worker *w, const struct pkt *p, unsigned number)
+{
+	struct policy *policy = w->table.cold[session_ref_index(p->ref)].policy;
+
+	return &policy->meters[number].side[(p->flags & PKT_F_UP) ? SIDE_UP : SIDE_DOWN];
+}
+
+// A meter of the first places may be listed too, for its packet rate: its bytes are the line's.
+static uint64_t *tat_of(const struct pkt *p, struct meter *meter, unsigned number)
+{
+	return number < POLICY_LINE_METERS ? &p->line->tat[number] : &meter->tat;
+}
+
+static bool listed_passes(const struct worker *w, const struct pkt *p, unsigned number)
+{
+	struct meter *meter = meter_of(w, p, number);
+
+	return meter_passes(*tat_of(p, meter, number), w->now, w->meter_burst) &&
+	       (!meter->packet_units ||
+		meter_passes(meter->packet_tat, w->now, meter->packet_burst));
+}
+
+bool qer_listed_pass(struct worker *w, const struct pkt *p)
+{
+	const uint8_t *meters = p->pdr->meters;
+
+	for (unsigned i = 0; i < sizeof(p->pdr->meters) && meters[i] != PDR_NO_PLACE; i++)
+		if (!listed_passes(w, p, meters[i]))
+			return false;
+	return true;
+}
+
+void qer_listed_charge(struct worker *w, const struct pkt *p)
+{
+	const uint8_t *meters = p->pdr->meters;
+
+	for (unsigned i = 0; i < sizeof(p->pdr->meters) && meters[i] != PDR_NO_PLACE; i++) {
+		struct meter *meter = meter_of(w, p, meters[i]);
+		uint64_t *tat = tat_of(p, meter, meters[i]);
+
+		*tat = meter_charge(*tat, w->now, meter_units(meter->cost, p->user_bytes));
+		if (meter->packet_units)
+			meter->packet_tat = meter_charge(meter->packet_tat, w->now,
+							 meter->packet_units);
+	}
+}
+
+static void count_dropped(struct worker *w, const struct pkt *p, unsigned number)
+{
+	struct meter *meter = meter_of(w, p, number);
+
+	meter->dropped++;
+	meter->dropped_bytes += p->user_bytes;
+}
+
+void qer_drop(struct worker *w, struct pkt *p)
+{
+	const uint8_t *meters = p->pdr->meters;
+	unsigned policy = p->pdr->policy;
+	uint64_t limit = w->now + w->meter_burst;
+
+	if ((policy & PDR_POLICY_METER_0) && p->line->tat[0] > limit)
+		count_dropped(w, p, 0);
+	if ((policy & PDR_POLICY_METER_1) && p->line->tat[1] > limit)
+		count_dropped(w, p, 1);
+	for (unsigned i = 0; i < sizeof(p->pdr->meters) && meters[i] != PDR_NO_PLACE; i++)
+		if (!listed_passes(w, p, meters[i]))
+			count_dropped(w, p, meters[i]);
+	pkt_drop(w, p, DROP_rate_exceeded);
+}

@@ -7,6 +7,7 @@
 
 #include "service/service.h"
 #include "worker/punt.h"
+#include "worker/usage_mark.h"
 
 // The Ethernet header of a next hop in front of a plain user packet. False when the packet has ended.
 static inline bool output_link(struct worker *w, struct pkt *p, const struct peer *peer)
@@ -36,6 +37,11 @@ static inline void output_count(struct worker *w, struct pkt *p)
 
 	p->line->packets++;
 	p->line->bytes += p->user_bytes;
+	if (p->pdr->policy & PDR_POLICY_USAGE_LINE &&
+	    unlikely(usage_count_line(p->line, p->user_bytes)))
+		usage_mark(w, p, 0);
+	if (unlikely(p->pdr->policy & PDR_POLICY_USAGES))
+		usage_count_listed(w, p);
 	worker_count(w, up ? COUNTER_up : COUNTER_down, 1);
 	worker_count(w, up ? COUNTER_up_bytes : COUNTER_down_bytes, p->user_bytes);
 }

@@ -193,7 +193,9 @@ uint64_t service_chain(void *ctx, bool up, unsigned needs)
 
 	if (up && (needs & NEEDS_SOURCE_CHECK))
 		chain |= SERVICE_MASK(source_check);
-	if (needs & NEEDS_GATE)
+	if (needs & NEEDS_QUOTA)
+		chain |= SERVICE_MASK(quota);
+	if (needs & (NEEDS_GATE | NEEDS_METER))
 		chain |= SERVICE_MASK(qer);
 	return chain;
 }

@@ -9,6 +9,8 @@
 
 #include <rte_malloc.h>
 
+#include "session/usage.h"
+
 static void *array_new(const char *name, size_t n, size_t size, int socket)
 {
 	// Room for one where there are to be none: rte_malloc gives NULL for 0 bytes too.
@@ -35,6 +37,8 @@ int session_table_init(struct session_table *table, uint32_t n_slots, uint32_t n
 
 void session_table_fini(struct session_table *table)
 {
+	for (uint32_t i = 0; table->cold && i < table->n_slots; i++)
+		policy_free(table->cold[i].policy);
 	rte_free(table->up);
 	rte_free(table->down);
 	rte_free(table->cold);
@@ -61,7 +65,6 @@ void session_set(struct session_table *table, const struct session_image *image)
 	down->rules = image->rules;
 	down->down.teid = image->line_out.teid;
 	down->down.peer = image->line_out.peer;
-	cold->seid = image->seid;
 	cold->version = image->version;
 	memcpy(cold->places, image->places, sizeof(cold->places));
 }
@@ -77,14 +80,110 @@ void session_counts_get(const struct session_table *table, uint32_t slot,
 	};
 }
 
+// --- meters and usage ------------------------------------------------------------------------------------
+
+static struct session_line *line_of(const struct session_table *table, uint32_t slot, unsigned side)
+{
+	return side == SIDE_UP ? &table->up[slot] : &table->down[slot];
+}
+
+// Takes what stands in the lines into the block that the session has.
+static void policy_gather(const struct session_table *table, uint32_t slot, struct policy *policy)
+{
+	for (unsigned i = 0; i < policy->n_meters && i < POLICY_LINE_METERS; i++)
+		for (unsigned side = 0; side < SIDES; side++)
+			policy->meters[i].side[side].tat = line_of(table, slot, side)->tat[i];
+	for (unsigned i = 0; i < policy->n_usages; i++) {
+		struct usage_at at = usage_find(table, slot, i);
+
+		usage_settle(&at);
+	}
+}
+
+static void meter_carry(const struct meter *from, struct meter *to)
+{
+	if (to->fresh)
+		return;
+	to->tat = from->tat;
+	to->packet_tat = from->packet_tat;
+	to->dropped = from->dropped;
+	to->dropped_bytes = from->dropped_bytes;
+}
+
+static void usage_carry(const struct usage *from, struct usage *to)
+{
+	unsigned flags = to->flags;
+
+	if (flags & USAGE_F_FRESH)
+		return;
+	to->dropped = from->dropped;
+	if (!(flags & USAGE_F_RESTART)) {
+		memcpy(to->bytes, from->bytes, sizeof(to->bytes));
+		memcpy(to->packets, from->packets, sizeof(to->packets));
+		to->first_s = from->first_s;
+		to->last_s = from->last_s;
+	}
+	if (!(flags & USAGE_F_QUOTA)) {
+		memcpy(to->quota, from->quota, sizeof(to->quota));
+		to->flags |= from->flags & USAGE_F_STOPPED;
+	}
+}
+
+static void policy_carry(const struct policy *from, struct policy *to)
+{
+	for (unsigned i = 0; i < to->n_meters && i < from->n_meters; i++)
+		for (unsigned side = 0; side < SIDES; side++)
+			meter_carry(&from->meters[i].side[side], &to->meters[i].side[side]);
+	for (unsigned i = 0; i < to->n_usages && i < from->n_usages; i++)
+		usage_carry(&from->usages[i], &to->usages[i]);
+}
+
+// Puts the first places into the lines, and grants.
+static void policy_spread(const struct session_table *table, uint32_t slot,
+			  const struct policy *policy)
+{
+	for (unsigned i = 0; i < POLICY_LINE_METERS; i++)
+		for (unsigned side = 0; side < SIDES; side++) {
+			struct session_line *line = line_of(table, slot, side);
+			bool has = i < policy->n_meters;
+
+			line->tat[i] = has ? policy->meters[i].side[side].tat : 0;
+			line->cost[i] = has ? policy->meters[i].side[side].cost : 0;
+		}
+	for (unsigned i = 0; i < policy->n_usages; i++) {
+		struct usage_at at = usage_find(table, slot, i);
+
+		usage_grant(&at);
+	}
+}
+
+struct policy *session_policy_set(struct session_table *table, uint32_t slot, struct policy *policy)
+{
+	struct session_cold *cold = &table->cold[slot];
+	struct policy *old = cold->policy;
+
+	if (old)
+		policy_gather(table, slot, old);
+	if (old && policy)
+		policy_carry(old, policy);
+	cold->policy = policy;
+	if (policy)
+		policy_spread(table, slot, policy);
+	return old;
+}
+
+// --- its end ---------------------------------------------------------------------------------------------
+
 int session_clear(struct session_table *table, uint32_t slot, uint32_t version,
-		  struct session_counts *ret)
+		  struct session_counts *ret, struct policy **ret_policy)
 {
 	struct session_cold *cold = &table->cold[slot];
 
+	*ret_policy = NULL;
 	if (cold->version != version)
 		return -ENOENT;
 	session_counts_get(table, slot, ret);
+	*ret_policy = session_policy_set(table, slot, NULL);
 	table->up[slot] = (struct session_line){0};
 	table->down[slot] = (struct session_line){0};
 	*cold = (struct session_cold){0};

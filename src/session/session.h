@@ -14,6 +14,7 @@
 #include <rte_byteorder.h>
 
 #include "packet/pkt.h"
+#include "session/policy.h"
 
 #define SESSION_PLACES 6 // tunnel destinations of a session besides the one in its down line
 
@@ -35,13 +36,15 @@ struct session_line {
 			uint32_t spare2;
 		} down;
 	};
-	uint32_t packets;   // user packets that went this way
-	uint64_t bytes;     // and their bytes, IP header included
-	uint8_t meters[32]; // for two meters, a 16-byte theoretical arrival time each
+	uint32_t packets; // user packets that went this way
+	uint64_t bytes;   // and their bytes, IP header included
+	int64_t left;     // of the usage of place 0: bytes until its next mark (session/usage.h)
+	uint64_t tat[POLICY_LINE_METERS]; // of the meters of the first places (rules/meter.h)
+	meter_cost cost[POLICY_LINE_METERS];
 };
 static_assert(sizeof(struct session_line) == 64, "one cache line a direction");
-static_assert(offsetof(struct session_line, meters) == 32,
-	      "meters stand aligned in the second half");
+static_assert(offsetof(struct session_line, left) == 32,
+	      "usage and meters stand aligned in the second half");
 
 // Where a FAR of place n sends to.
 struct session_place {
@@ -52,8 +55,8 @@ struct session_place {
 
 // What only some packets need.
 struct session_cold {
-	uint64_t seid;    // of the UPF, for reports and logs
-	uint32_t version; // of the slot; equals the down line's check while the session lives
+	struct policy *policy; // NULL: no QER has a rate, and there is no URR
+	uint32_t version;      // of the slot; equals the down line's check while the session lives
 	uint32_t spare;
 	struct session_place places[SESSION_PLACES];
 };
@@ -83,7 +86,6 @@ struct session_table {
 // Counters of a living session are kept.
 struct session_image {
 	uint32_t slot, version;
-	uint64_t seid;
 	uint32_t teid; // of tunnel 1; 0: the session has none (its up line stays closed)
 	uint32_t rules;
 	rte_be32_t ue_v4;
@@ -103,10 +105,14 @@ void session_table_fini(struct session_table *table);
 
 // Owner only, outside of a group of packets. A slot with another version is taken over with counters at 0.
 void session_set(struct session_table *table, const struct session_image *image);
-// Closes the slot: packets that still refer to it are stale. `ret` gets the final counts. -ENOENT when the
-// version is not the slot's.
+// Closes the slot: packets that still refer to it are stale. `ret` gets the final counts, `ret_policy` the block
+// of meters and usage, settled. -ENOENT when the version is not the slot's.
 int session_clear(struct session_table *table, uint32_t slot, uint32_t version,
-		  struct session_counts *ret);
+		  struct session_counts *ret, struct policy **ret_policy);
+// Puts a new block of meters and usage in the place of the session's, which may be NULL as well: what goes on
+// is copied, and the old one is given back, settled, for the control thread to free.
+struct policy *session_policy_set(struct session_table *table, uint32_t slot,
+				  struct policy *policy);
 void session_counts_get(const struct session_table *table, uint32_t slot,
 			struct session_counts *ret);
 

@@ -11,6 +11,7 @@
 #include "worker/punt.h"
 
 #define PUNT_BURST 64
+#define USAGE_BURST 32
 
 static void punt_one(struct control *c, unsigned worker, struct rte_mbuf *mbuf)
 {
@@ -30,6 +31,29 @@ static void punt_one(struct control *c, unsigned worker, struct rte_mbuf *mbuf)
 	}
 	c->stats.drop[DROP_control_unwanted]++;
 	rte_pktmbuf_free(mbuf);
+}
+
+// Bounded: a ring holds no more than it does, and what comes in meanwhile waits for the next look.
+static void usage_events(void *ctx, struct worker *w)
+{
+	struct usage_event events[USAGE_BURST];
+	struct control *c = ctx;
+	unsigned left = rte_ring_count(w->usage_events);
+	unsigned n;
+
+	while (left > 0 && (n = usage_events_take(w, events, USAGE_BURST)) > 0) {
+		for (unsigned i = 0; c->usage && i < n; i++)
+			c->usage(c->usage_ctx, w->id, &events[i]);
+		left -= n < left ? n : left;
+	}
+}
+
+void control_listen(struct control *c)
+{
+	for (unsigned i = 0; i < c->n_workers; i++) {
+		c->workers[i]->mailbox.before = usage_events;
+		c->workers[i]->mailbox.before_ctx = c;
+	}
 }
 
 bool control_poll(struct control *c)

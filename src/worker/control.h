@@ -5,6 +5,7 @@
 #pragma once
 
 #include "neigh/neigh.h"
+#include "worker/usage_mark.h"
 #include "worker/worker.h"
 
 struct control {
@@ -13,7 +14,13 @@ struct control {
 	struct neigh *neigh;
 	struct rte_mempool *mbufs; // for frames of its own
 	struct stats stats;        // of the control thread
+	// Takes what a usage has counted until a mark; NULL: nobody wants it.
+	void (*usage)(void *ctx, unsigned worker, const struct usage_event *event);
+	void *usage_ctx;
 };
+
+// Has the workers' usage events taken with their mails; the control struct must stay where it is.
+void control_listen(struct control *control);
 
 // How neighbours reach the workers of `control`, which must stay where it is.
 struct neigh_io control_neigh_io(struct control *control);

@@ -57,6 +57,8 @@ unsigned mailbox_collect(struct worker *w)
 	void *back[WORKER_MAILS];
 	unsigned n = rte_ring_sc_dequeue_burst(box->to_control, back, WORKER_MAILS, NULL);
 
+	if (box->before)
+		box->before(box->before_ctx, w);
 	box->outstanding -= n;
 	flush(box);
 	for (unsigned i = 0; i < n; i++) {
@@ -93,6 +95,13 @@ static void write_tunnels(struct worker *w, const struct mail *mail)
 			   &mail->session.tunnels[i].tunnel);
 }
 
+static void policy_exchange(struct worker *w, struct mail *mail)
+{
+	if (mail->session.policy_new)
+		mail->session.policy = session_policy_set(&w->table, mail->session.image.slot,
+							  mail->session.policy);
+}
+
 static int carry_out(struct worker *w, struct mail *mail)
 {
 	const struct session_image *image = &mail->session.image;
@@ -102,11 +111,18 @@ static int carry_out(struct worker *w, struct mail *mail)
 		for (uint32_t i = 0; i < mail->session.n_end_markers; i++)
 			end_marker_send(w, mail->session.end_markers[i]);
 		session_set(&w->table, image);
+		policy_exchange(w, mail);
 		write_tunnels(w, mail);
+		return 0;
+	case MAIL_POLICY_SET:
+		if (w->table.cold[image->slot].version != image->version)
+			return -ENOENT;
+		policy_exchange(w, mail);
 		return 0;
 	case MAIL_SESSION_CLEAR:
 		write_tunnels(w, mail);
-		return session_clear(&w->table, image->slot, image->version, &mail->session.counts);
+		return session_clear(&w->table, image->slot, image->version, &mail->session.counts,
+				     &mail->session.policy);
 	case MAIL_SESSION_COUNT:
 		session_counts_get(&w->table, image->slot, &mail->session.counts);
 		return 0;

@@ -20,7 +20,8 @@ struct worker;
 #define MAIL_END_MARKERS (SESSION_PLACES + 1) // as many as a session has tunnels to send to
 
 enum mail_type {
-	MAIL_SESSION_SET,   // image, tunnels: install or replace a session
+	MAIL_SESSION_SET,   // image, tunnels, policy: install or replace a session
+	MAIL_POLICY_SET,    // image.slot, image.version, policy: that alone
 	MAIL_SESSION_CLEAR, // image.slot, image.version, tunnels: end it; counts are answered
 	MAIL_SESSION_COUNT, // image.slot: counts are answered
 	MAIL_PEER_SET,      // peer: write the worker's copy
@@ -41,6 +42,10 @@ struct mail {
 			// Tunnels that get an End Marker (TS 29.281 7.3.2) before the session is replaced.
 			uint32_t n_end_markers;
 			struct session_place end_markers[MAIL_END_MARKERS];
+			// A new block of meters and usage, which may be NULL, if policy_new says that there
+			// is one; the worker gives the old one back in its place. CLEAR gives it back too.
+			bool policy_new;
+			struct policy *policy;
 			struct session_counts counts; // written by the worker
 		} session;
 		struct {

@@ -10,7 +10,9 @@
 #include <rte_malloc.h>
 #include <rte_ring_elem.h>
 
+#include "base/clock.h"
 #include "worker/ring.h"
+#include "worker/usage_mark.h"
 
 void pkt_drop(struct worker *w, struct pkt *p, enum drop reason)
 {
@@ -36,6 +38,7 @@ struct worker *worker_new(const struct worker_conf *conf)
 	w->id = conf->id;
 	w->n_workers = conf->n_workers;
 	w->burst = conf->burst;
+	w->meter_burst = conf->meter_burst_us * NS_PER_US * METER_UNITS_PER_NS;
 	w->sleep = conf->sleep;
 	w->arena = conf->arena;
 	w->locator = conf->locator;
@@ -53,9 +56,10 @@ struct worker *worker_new(const struct worker_conf *conf)
 					    RTE_CACHE_LINE_SIZE, conf->socket);
 	w->punt = ring_new(conf->punt_ring, sizeof(void *), conf->socket);
 	w->inject = ring_new(conf->punt_ring, sizeof(void *), conf->socket);
+	w->usage_events = ring_new(conf->usage_ring, sizeof(struct usage_event), conf->socket);
 	w->mailbox.to_worker = ring_new(conf->mail_ring, sizeof(void *), conf->socket);
 	w->mailbox.to_control = ring_new(conf->mail_ring, sizeof(void *), conf->socket);
-	if (!w->peers || !w->tx || !w->handoff_out || !w->punt || !w->inject ||
+	if (!w->peers || !w->tx || !w->handoff_out || !w->punt || !w->inject || !w->usage_events ||
 	    !w->mailbox.to_worker || !w->mailbox.to_control ||
 	    session_table_init(&w->table, conf->n_slots, conf->n_tunnels, conf->socket) != 0) {
 		worker_free(w);
@@ -84,6 +88,7 @@ void worker_free(struct worker *w)
 	rte_free(w->handoff_out);
 	rte_free(w->punt);
 	rte_free(w->inject);
+	rte_free(w->usage_events);
 	rte_free(w->mailbox.to_worker);
 	rte_free(w->mailbox.to_control);
 	rte_free(w);

@@ -60,19 +60,26 @@ struct worker_rx {
 	uint8_t ifaces[PORT_MAX_IFACES]; // index into worker.parse
 };
 
+struct worker;
+
 // The rings between this worker and the control thread, and what each side keeps about them.
 struct mailbox {
 	struct rte_ring *to_worker, *to_control;
 	struct mail *waiting, **waiting_tail; // control thread: mails that the ring did not take
 	unsigned outstanding;                 // control thread
+	// Control thread: takes what else the worker has said, before any mail that came back is looked at, so
+	// that what happened before a command is known before its answer. NULL: nobody.
+	void (*before)(void *ctx, struct worker *w);
+	void *before_ctx;
 };
 
 struct worker {
 	unsigned id;
 	unsigned n_workers;
 	unsigned burst;
-	bool sleep;   // back off when idle
-	uint64_t now; // TSC at the start of the turn
+	bool sleep;           // back off when idle
+	uint64_t now;         // at the start of the turn, in the units of rules/meter.h
+	uint64_t meter_burst; // how far meters may be ahead of it
 
 	struct session_table table;
 	const struct rule_arena *arena;
@@ -92,8 +99,9 @@ struct worker {
 	struct handoff_out *handoff_out;            // [n_workers]
 	struct rte_ring *handoff_to[MAX_WORKERS];   // this worker produces
 	struct rte_ring *handoff_from[MAX_WORKERS]; // this worker consumes
-	struct rte_ring *punt;   // this worker produces mbufs, the control thread consumes
-	struct rte_ring *inject; // the other way round
+	struct rte_ring *punt;         // this worker produces mbufs, the control thread consumes
+	struct rte_ring *inject;       // the other way round
+	struct rte_ring *usage_events; // this worker produces (worker/usage_mark.h)
 	struct mailbox mailbox;
 	struct rte_rcu_qsbr *qsbr;
 
@@ -104,8 +112,9 @@ struct worker {
 struct worker_conf {
 	unsigned id, n_workers;
 	uint32_t n_slots, n_tunnels, n_peers;
-	uint32_t handoff_ring, punt_ring, mail_ring; // entries, powers of two
+	uint32_t handoff_ring, punt_ring, mail_ring, usage_ring; // entries, powers of two
 	unsigned burst;
+	uint32_t meter_burst_us; // what a QER lets pass at once, as a time at its rate
 	bool sleep;
 	int socket;
 	const struct rule_arena *arena;

@@ -171,6 +171,19 @@ static void make_qsbr(struct rig *rig)
 		rte_rcu_qsbr_thread_register(rig->qsbr, i);
 }
 
+static void usage_arrived(void *ctx, unsigned worker, const struct usage_event *event)
+{
+	struct rig *rig = ctx;
+
+	rig->usage.events++;
+	rig->usage.thresholds += (event->hits & USAGE_HIT_THRESHOLD) != 0;
+	rig->usage.quotas += (event->hits & USAGE_HIT_QUOTA) != 0;
+	for (unsigned side = 0; side < SIDES; side++) {
+		rig->usage.bytes[side] += event->bytes[side];
+		rig->usage.packets[side] += event->packets[side];
+	}
+}
+
 static void make_workers(struct rig *rig)
 {
 	uint32_t key[TEID_KEY_WORDS];
@@ -191,6 +204,8 @@ static void make_workers(struct rig *rig)
 			.punt_ring = rig->conf.punt_ring,
 			.mail_ring = rig->conf.mail_ring,
 			.burst = 32,
+			.meter_burst_us = 10000,
+			.usage_ring = 1024,
 			.socket = SOCKET_ID_ANY,
 			.arena = &rig->arena,
 			.locator = rig->locator,
@@ -205,6 +220,9 @@ static void make_workers(struct rig *rig)
 		for (unsigned k = 0; k < RIG_IFACES; k++)
 			add_iface(rig, i, k);
 	}
+	rig->control.usage = usage_arrived;
+	rig->control.usage_ctx = rig;
+	control_listen(&rig->control);
 	if (workers_connect(rig->control.workers, rig->conf.n_workers, rig->conf.handoff_ring) != 0)
 		rig_die("no memory for handoff rings");
 }

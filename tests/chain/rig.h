@@ -48,6 +48,12 @@ struct rig_conf {
 	bool huge;                                             // hugepages if there are any
 };
 
+// Usage of all URRs together.
+struct rig_usage {
+	uint64_t events, thresholds, quotas;
+	uint64_t bytes[SIDES], packets[SIDES];
+};
+
 struct rig {
 	struct rig_conf conf;
 	struct control control;
@@ -62,6 +68,7 @@ struct rig {
 	uint16_t ports[RIG_IFACES];
 	uint64_t sent, received;     // frames by the test
 	struct session_counts ended; // what the sessions that were closed had counted
+	struct rig_usage usage;      // what was reported, and what closed sessions had not
 };
 
 #define RIG_TUNNELS 4
@@ -114,10 +121,19 @@ enum rig_variant {
 	RIG_RELAY,        // all uplink goes into a tunnel towards another UPF
 	RIG_SOLICIT,      // router solicitations go to the CP function
 	RIG_SOLICIT_LOST, // the same, but no route leads there
+	RIG_RATE,         // each QER has an MBR, of RIG_RATE_BPS
+	RIG_RATES,        // beside it a third QER on all PDRs, which has no place in the line
+	RIG_PACKET_RATE,  // each QER allows a packet a minute
+	RIG_USAGE,        // a URR on all PDRs, counted in the line, threshold RIG_THRESHOLD
+	RIG_USAGES,       // three URRs on all PDRs, the second with a threshold up, the third down
+	RIG_QUOTA,        // a URR on all PDRs with a quota of RIG_QUOTA_BYTES
 	RIG_STEER,        // downlink of the filter goes to N6 again
 	RIG_VARIANTS
 };
 struct rules *rig_variant_new(enum rig_variant variant, uint32_t n);
+#define RIG_RATE_BPS 1000000
+#define RIG_THRESHOLD 3000
+#define RIG_QUOTA_BYTES 20000
 #define RIG_GNB2 "10.10.3.3"
 #define RIG_SMF "10.10.3.4" // takes router solicitations
 #define RIG_SMF_LOST "10.10.9.9"

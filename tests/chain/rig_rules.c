@@ -161,6 +161,57 @@ static void solicit_lost(struct rules *rules, uint32_t n)
 	solicit_to(rules, n, RIG_SMF_LOST);
 }
 
+static void rate(struct rules *rules, uint32_t n)
+{
+	for (unsigned i = 0; i < rules->n_qers; i++) {
+		rules->qers[i].has_mbr = true;
+		rules->qers[i].mbr_up_bps = rules->qers[i].mbr_down_bps = RIG_RATE_BPS;
+	}
+}
+
+static void rates(struct rules *rules, uint32_t n)
+{
+	rules_qer_add(rules, 3);
+	rate(rules, n);
+	for (unsigned i = 0; i < rules->n_pdrs; i++)
+		rules->pdrs[i].qers[rules->pdrs[i].n_qers++] = 3;
+}
+
+static void packet_rate(struct rules *rules, uint32_t n)
+{
+	for (unsigned i = 0; i < rules->n_qers; i++) {
+		rules->qers[i].packet_rate_up = rules->qers[i].packet_rate_down = 1;
+		rules->qers[i].packet_unit_up_s = rules->qers[i].packet_unit_down_s = 60;
+	}
+}
+
+static struct urr_rule *usage_add(struct rules *rules, uint32_t id)
+{
+	struct urr_rule *urr = rules_urr_add(rules, id);
+
+	urr->method = 2;
+	for (unsigned i = 0; i < rules->n_pdrs; i++)
+		rules->pdrs[i].urrs[rules->pdrs[i].n_urrs++] = id;
+	return urr;
+}
+
+static void usage(struct rules *rules, uint32_t n)
+{
+	usage_add(rules, 1)->threshold = (struct urr_volumes){.flags = 1, .total = RIG_THRESHOLD};
+}
+
+static void usages(struct rules *rules, uint32_t n)
+{
+	usage_add(rules, 1);
+	usage_add(rules, 2)->threshold = (struct urr_volumes){.flags = 2, .up = RIG_THRESHOLD};
+	usage_add(rules, 3)->threshold = (struct urr_volumes){.flags = 4, .down = RIG_THRESHOLD};
+}
+
+static void quota(struct rules *rules, uint32_t n)
+{
+	usage_add(rules, 1)->quota = (struct urr_volumes){.flags = 1, .total = RIG_QUOTA_BYTES};
+}
+
 static void steer(struct rules *rules, uint32_t n)
 {
 	rules_pdr_lookup(rules, 1)->far = 2;
@@ -185,6 +236,12 @@ struct rules *rig_variant_new(enum rig_variant variant, uint32_t n)
 		[RIG_RELAY] = relay,
 		[RIG_SOLICIT] = solicit,
 		[RIG_SOLICIT_LOST] = solicit_lost,
+		[RIG_RATE] = rate,
+		[RIG_RATES] = rates,
+		[RIG_PACKET_RATE] = packet_rate,
+		[RIG_USAGE] = usage,
+		[RIG_USAGES] = usages,
+		[RIG_QUOTA] = quota,
 		[RIG_STEER] = steer,
 	};
 	struct rules *rules = rig_rules_new(n);

@@ -13,6 +13,7 @@
 #include "pipeline/pipeline.h"
 #include "rig.h"
 #include "service/service.h"
+#include "session/policy_rules.h"
 #include "worker/mailbox.h"
 
 static struct addr ue_v4(uint32_t n)
@@ -114,7 +115,6 @@ static void image_fill(const struct rig_session *s, const struct compiled *compi
 	*ret = (struct session_image){
 		.slot = s->slot.index,
 		.version = s->slot.version,
-		.seid = s->slot.version,
 		.teid = s->teid,
 		.rules = s->rules,
 		.ue_v4 = s->ue_v4.v4,
@@ -208,7 +208,7 @@ void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given,
 		.default_iface = RIG_N6,
 		.chain = rig->conf.chain,
 	};
-	struct rules *own = given ? NULL : rig_rules_new(n);
+	struct rules *rules = given ? rules_clone(given) : rig_rules_new(n);
 	struct mail *mail = mail_new(MAIL_SESSION_SET, NULL, NULL);
 	struct pfcp_fault fault = {0};
 	struct compiled compiled;
@@ -217,25 +217,39 @@ void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given,
 	*ret = (struct rig_session){.gnb_teid = 0x1000 + n, .ue_v4 = ue_v4(n), .ue_v6 = ue_v6(n)};
 	if (!mail || slots_take(rig->slots, &ret->slot) != 0)
 		rig_die("no slot");
-	if (rules_compile(given ? given : own, &conf, &compiled, &fault) != 0)
+	rules_places_assign(rules);
+	if (rules_compile(rules, &conf, &compiled, &fault) != 0)
 		rig_die(fault.text);
 	if (rule_arena_intern(&rig->arena, compiled.rs, &ret->rules) != 0)
 		rig_die("arena full");
 	peers_take(rig, ret, &compiled);
-	tunnels_take(rig, ret, given ? given : own, mail);
+	tunnels_take(rig, ret, rules, mail);
 	image_fill(ret, &compiled, &mail->session.image);
+	mail->session.policy_new = true;
+	if (policy_of_rules(rules, false, &mail->session.policy) != 0)
+		rig_die("no memory for meters and usage");
 	mail_post(rig->control.workers[ret->slot.owner], mail);
 	down = session_ref_make(ret->slot.owner, ret->slot.index, ret->slot.version);
 	if (locator_ue_add(rig->locator, RIG_N6, &ret->ue_v4, down) != 0 ||
 	    locator_ue_add(rig->locator, RIG_N6, &ret->ue_v6, down) != 0)
 		rig_die("UE address taken");
 	compiled_fini(&compiled);
-	rules_free(own);
+	rules_free(rules);
+}
+
+static void usage_left(struct rig_usage *sum, const struct policy *policy)
+{
+	for (unsigned i = 0; policy && i < policy->n_usages; i++)
+		for (unsigned side = 0; side < SIDES; side++) {
+			sum->bytes[side] += policy->usages[i].bytes[side];
+			sum->packets[side] += policy->usages[i].packets[side];
+		}
 }
 
 static void session_ended(struct mail *mail, void *ctx)
 {
-	struct session_counts *ended = ctx;
+	struct rig *rig = ctx;
+	struct session_counts *ended = &rig->ended;
 
 	if (mail->result != 0)
 		rig_die("the worker knows no such session");
@@ -243,12 +257,14 @@ static void session_ended(struct mail *mail, void *ctx)
 	ended->up_bytes += mail->session.counts.up_bytes;
 	ended->down_packets += mail->session.counts.down_packets;
 	ended->down_bytes += mail->session.counts.down_bytes;
+	usage_left(&rig->usage, mail->session.policy);
+	policy_free(mail->session.policy);
 	free(mail);
 }
 
 void rig_session_close(struct rig *rig, struct rig_session *s)
 {
-	struct mail *mail = mail_new(MAIL_SESSION_CLEAR, session_ended, &rig->ended);
+	struct mail *mail = mail_new(MAIL_SESSION_CLEAR, session_ended, rig);
 
 	if (!mail || locator_ue_del(rig->locator, RIG_N6, &s->ue_v4) != 0 ||
 	    locator_ue_del(rig->locator, RIG_N6, &s->ue_v6) != 0)

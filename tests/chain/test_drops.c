@@ -309,6 +309,48 @@ static void buffers(void)
 	rig_end(rig);
 }
 
+// --- meters and quotas -----------------------------------------------------------------------------------
+
+// The first packet passes, one at once after it does not, whatever the QER has limited.
+static void policy(void)
+{
+	static const struct {
+		enum rig_variant variant;
+		enum drop reason;
+		unsigned payload, pass;
+	} rows[] = {
+		// 10 ms of burst at 1 Mb/s are 1,250 bytes, and one packet more.
+		{RIG_RATE, DROP_rate_exceeded, 1372, 1},
+		{RIG_RATES, DROP_rate_exceeded, 1372, 1},
+		{RIG_RATE, DROP_rate_exceeded, 272, 5},
+		{RIG_PACKET_RATE, DROP_rate_exceeded, 0, 1},
+		{RIG_QUOTA, DROP_quota_used, 972, 20},
+	};
+
+	for (unsigned up = 0; up < 2; up++)
+		for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+			struct rig_flow flow = ordinary;
+			struct rules *rules = rig_variant_new(rows[i].variant, 0);
+			struct rig *rig = chain_rig(1);
+			uint8_t frame[RIG_FRAME_MAX];
+			struct rig_session s;
+			size_t bytes;
+
+			clock_stop();
+			flow.payload = (uint16_t)rows[i].payload;
+			rig_session_add(rig, 0, rules, &s);
+			rig_resolve(rig);
+			for (unsigned n = 0; n < rows[i].pass; n++)
+				CU_ASSERT_EQUAL(chain_forwarded(rig, &s, up, &flow, 0), 1);
+			bytes = chain_frame(rig, &s, up, &flow, frame);
+			expect_drop(rig, up ? RIG_N3 : RIG_N6, 0, frame, bytes, rows[i].reason);
+			rig_session_del(rig, &s);
+			rules_free(rules);
+			clock_start();
+			rig_end(rig);
+		}
+}
+
 // --- rings and ports -------------------------------------------------------------------------------------
 
 static void tx_full(void)
@@ -478,6 +520,7 @@ static void none_is_missing(void)
 
 static CU_TestInfo tests[] = {
 	{"broken frames", broken_frames},
+	{"meters and quotas", policy},
 	{"refused by rules", refused_by_rules},
 	{"sources", spoofed_and_solicited},
 	{"no route", no_route},

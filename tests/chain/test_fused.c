@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "chain.h"
 #include "packet/be.h"
 #include "packet/cksum.h"
@@ -130,6 +131,7 @@ struct outcome {
 	uint64_t *digests;  // of each, in their order, with interface and length
 	struct stats stats; // of all threads
 	struct session_counts ended;
+	struct rig_usage usage;
 };
 
 static uint64_t digest(unsigned iface, const uint8_t *frame, size_t bytes)
@@ -165,6 +167,7 @@ static void run(unsigned n_workers, bool bitmap, struct outcome *ret)
 
 	*ret = (struct outcome){.digests = malloc((PACKETS + 1000) * sizeof(uint64_t))};
 	state = 1;
+	clock_stop(); // rates let the same pass in both runs
 	rig_resolve(rig);
 	for (unsigned i = 0; i < SESSIONS; i++) {
 		struct rules *rules = rig_variant_new(i % RIG_VARIANTS, i);
@@ -176,6 +179,7 @@ static void run(unsigned n_workers, bool bitmap, struct outcome *ret)
 	for (unsigned sent = 0; sent < PACKETS;) {
 		for (unsigned n = draw(n_workers * BATCH); n > 0; n--, sent++)
 			send_one(rig, sessions);
+		clock_warp_ns((int64_t)(draw(20) * NS_PER_MS));
 		rig_settle(rig);
 		collect(rig, ret);
 	}
@@ -184,6 +188,7 @@ static void run(unsigned n_workers, bool bitmap, struct outcome *ret)
 	for (unsigned i = 0; i < SESSIONS; i++)
 		rig_session_del(rig, &sessions[i]);
 	ret->ended = rig->ended;
+	ret->usage = rig->usage;
 	rig_end(rig);
 }
 
@@ -197,9 +202,9 @@ static bool may_differ(enum counter counter)
 static void compare(unsigned n_workers)
 {
 	static const enum drop among[] = {
-		DROP_no_session,  DROP_spoofed_source, DROP_no_pdr,
-		DROP_far_drop,    DROP_far_buffer,     DROP_far_none,
-		DROP_gate_closed, DROP_ttl_expired,    DROP_too_big,
+		DROP_no_session, DROP_spoofed_source, DROP_no_pdr,      DROP_far_drop,
+		DROP_far_buffer, DROP_far_none,       DROP_gate_closed, DROP_ttl_expired,
+		DROP_too_big,    DROP_rate_exceeded,  DROP_quota_used,
 	};
 	struct outcome fused, bitmap;
 	unsigned n = 0;
@@ -222,6 +227,8 @@ static void compare(unsigned n_workers)
 			CU_FAIL("a counter differs");
 	CU_ASSERT_EQUAL(memcmp(fused.stats.drop, bitmap.stats.drop, sizeof(fused.stats.drop)), 0);
 	CU_ASSERT_EQUAL(memcmp(&fused.ended, &bitmap.ended, sizeof(fused.ended)), 0);
+	CU_ASSERT_EQUAL(memcmp(&fused.usage, &bitmap.usage, sizeof(fused.usage)), 0);
+	CU_ASSERT_TRUE(fused.usage.thresholds > 0 && fused.usage.quotas > 0);
 	for (unsigned i = 0; i < RTE_DIM(among); i++)
 		CU_ASSERT_TRUE(fused.stats.drop[among[i]] > 0);
 	free(fused.digests);

@@ -324,6 +324,7 @@ static void slot_reused_often(void)
 	struct session_table *table = &worker_of(rig, OWNER)->table;
 	struct rig_session fill, s = {0};
 	struct session_counts counts;
+	struct policy *policy;
 	uint32_t first = 0, last = 0, last_version = 0, looked = 0;
 	struct rig_flow flow = flow_of(false);
 	struct slot other;
@@ -349,8 +350,9 @@ static void slot_reused_often(void)
 		last = image.teid;
 		last_version = s.slot.version;
 		session_set(table, &image);
-		if (session_clear(table, s.slot.index, s.slot.version - 1, &counts) != -ENOENT ||
-		    session_clear(table, s.slot.index, s.slot.version, &counts) != 0 ||
+		if (session_clear(table, s.slot.index, s.slot.version - 1, &counts, &policy) !=
+			    -ENOENT ||
+		    session_clear(table, s.slot.index, s.slot.version, &counts, &policy) != 0 ||
 		    table->used != 0)
 			CU_FAIL_FATAL("cleared by the wrong version, or not by the right one");
 		slots_give(rig->slots, &s.slot);

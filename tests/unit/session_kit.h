@@ -176,6 +176,8 @@ static inline void kit_workers_open(const struct kit_conf *conf)
 			.punt_ring = 64,
 			.mail_ring = 64,
 			.burst = 32,
+			.meter_burst_us = 10000,
+			.usage_ring = 1024,
 			.arena = &kit.arena,
 			.locator = kit.locator,
 			.teids = &kit.scheme,

@@ -196,6 +196,7 @@ static const struct {
 	{"sessions", "peers", 4096, 16, 65535, false},
 	{"sessions", "handoff_ring", 1024, 64, 65536, true},
 	{"sessions", "hold_packets", 32, 0, 1024, false},
+	{"sessions", "rate_burst_us", 10000, 0, 10000000, false},
 	{"sessions", "mbufs", 16384, 1024, 16777216, false},
 	{"interfaces", "vlan", 0, 0, 4094, false},
 	{"interfaces", "mtu", 1500, 576, 9600, false},

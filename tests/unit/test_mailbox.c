@@ -93,7 +93,7 @@ static void mail_back(struct mail *mail, void *ctx)
 	struct seen *seen = ctx;
 
 	// They come back in their order, each carried out.
-	if (mail->session.image.seid != seen->n || mail->result != 0)
+	if (mail->session.image.ue_v6 != seen->n || mail->result != 0)
 		seen->wrong = true;
 	seen->n++;
 	free(mail);
@@ -112,7 +112,7 @@ static void mails_between_threads(void)
 					     mail_back, &seen);
 
 		CU_ASSERT_PTR_NOT_NULL_FATAL(mail);
-		mail->session.image.seid = i;
+		mail->session.image.ue_v6 = i;
 		mail->session.image.slot = (uint32_t)(i / 2 % SLOTS);
 		mail->session.image.version = (uint32_t)(i / 2) + 1;
 		mail_post(w, mail);
@@ -159,7 +159,7 @@ static void beyond_the_ring(void)
 	for (unsigned i = 0; i < SENT; i++) {
 		struct mail *mail = mail_new(MAIL_SESSION_COUNT, mail_back, &seen);
 
-		mail->session.image.seid = i;
+		mail->session.image.ue_v6 = i;
 		mail_post(w, mail);
 	}
 	CU_ASSERT_EQUAL(mailbox_outstanding(w), SENT);

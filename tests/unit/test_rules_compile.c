@@ -7,11 +7,12 @@
 
 #include "rules_kit.h"
 
-static struct compiled compile_with(const struct rules *r, const struct compile_conf *conf)
+static struct compiled compile_with(struct rules *r, const struct compile_conf *conf)
 {
 	struct compiled c = {0};
 	struct pfcp_fault fault = {0};
 
+	rules_places_assign(r);
 	if (rules_compile(r, conf, &c, &fault) != 0) {
 		printf("\ncause %u, IE %u: %s\n", fault.cause, fault.offending_ie, fault.text);
 		CU_FAIL_FATAL("test: rules do not compile");
@@ -19,7 +20,7 @@ static struct compiled compile_with(const struct rules *r, const struct compile_
 	return c;
 }
 
-static struct compiled compile(const struct rules *r)
+static struct compiled compile(struct rules *r)
 {
 	return compile_with(r, &kit_conf);
 }
@@ -86,7 +87,7 @@ static void test_open5gs(void)
 	CU_ASSERT_EQUAL(pdr->qfis, UINT64_MAX);
 	CU_ASSERT_EQUAL(pdr->n_filters, 1);
 	CU_ASSERT_EQUAL(pdr->qfi, PKT_QFI_NONE);
-	CU_ASSERT_EQUAL(pdr->qers[0], 0xff);
+	CU_ASSERT_EQUAL(pdr->policy, 0);
 	CU_ASSERT_EQUAL(far_of(rs, 4)->to, FAR_TO_PLACE);
 	CU_ASSERT_EQUAL(far_of(rs, 4)->place, 0);
 	CU_ASSERT_EQUAL(far_of(rs, 4)->flags, FAR_F_UP);
@@ -96,7 +97,7 @@ static void test_open5gs(void)
 	CU_ASSERT_EQUAL(pdr->families, PDR_V4 | PDR_V6);
 	CU_ASSERT_EQUAL(pdr->qfis, 1ull << 1);
 	CU_ASSERT_EQUAL(pdr->n_filters, 0);
-	CU_ASSERT_EQUAL(pdr->qers[0], 0);
+	CU_ASSERT_EQUAL(pdr->policy, PDR_POLICY_METER_0);
 	CU_ASSERT_EQUAL(far_of(rs, 2)->to, FAR_TO_ROUTE);
 	CU_ASSERT_EQUAL(far_of(rs, 2)->iface, KIT_N6);
 	CU_ASSERT_EQUAL(far_of(rs, 2)->flags, FAR_F_UP);
@@ -110,9 +111,9 @@ static void test_open5gs(void)
 	CU_ASSERT_EQUAL(pdr->tunnel, 0);
 	CU_ASSERT_EQUAL(pdr->flags, 0);
 	CU_ASSERT_EQUAL(pdr->qfi, 1);
-	CU_ASSERT_EQUAL(pdr->qers[0], 0);
-	CU_ASSERT_EQUAL(pdr->qers[1], 0xff);
-	CU_ASSERT_EQUAL(pdr->urrs[0], 0);
+	CU_ASSERT_EQUAL(pdr->policy, PDR_POLICY_METER_0 | PDR_POLICY_USAGE_LINE);
+	CU_ASSERT_EQUAL(pdr->meters[0], PDR_NO_PLACE);
+	CU_ASSERT_EQUAL(pdr->usages[0], PDR_NO_PLACE);
 	CU_ASSERT_EQUAL(pdr->far, pdr_by_id(rs, 3)->far);
 	CU_ASSERT_EQUAL(far_of(rs, 1)->to, FAR_TO_LINE);
 	CU_ASSERT_EQUAL(far_of(rs, 1)->action, APPLY_FORW);
@@ -359,7 +360,6 @@ static void test_qos_flow(void)
 
 	c = compile(r);
 	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 5)->qfi, 2);
-	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 5)->qers[0], 1);
 	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 5)->n_filters, 2);
 	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 6)->n_filters, 2);
 	f = ruleset_filter(c.rs, pdr_by_id(c.rs, 6)->first_filter);

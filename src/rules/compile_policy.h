@@ -1,0 +1,9 @@
+// What a PDR's QERs and URRs make of it, see compile_policy.c. Control thread; inside rules/ only.
+
+#pragma once
+
+#include "rules/model.h"
+#include "rules/ruleset.h"
+
+// Fills the PDR's meters, usages, QFI, gates and marks. Returns the needs that follow (NEEDS_).
+unsigned compile_policy(const struct rules *rules, const struct pdr_rule *rule, struct pdr *pdr);

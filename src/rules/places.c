@@ -1,0 +1,105 @@
+// Which state of a session is a QER's or URR's: places, see model.h.
+//
+// Control thread. A place says where meters and usage stand (session/policy.h), so a rule keeps it while others
+// come and go; a rule that goes leaves it free for the next.
+
+#include <string.h>
+
+#include "rules/model.h"
+
+#define PLACES 256
+
+static uint8_t place_free(bool used[PLACES])
+{
+	unsigned place = 1;
+
+	while (used[place])
+		place++;
+	used[place] = true;
+	return (uint8_t)place;
+}
+
+bool qer_has_packet_rate(const struct qer_rule *qer)
+{
+	return qer->packet_rate_up || qer->packet_rate_down;
+}
+
+static bool is_metered(const struct qer_rule *qer)
+{
+	return qer->has_mbr || qer_has_packet_rate(qer);
+}
+
+static void qers_assign(struct rules *rules)
+{
+	bool used[PLACES] = {false};
+
+	for (unsigned i = 0; i < rules->n_qers; i++) {
+		struct qer_rule *qer = &rules->qers[i];
+
+		if (!is_metered(qer))
+			qer->place = 0;
+		used[qer->place] = true;
+	}
+	for (unsigned i = 0; i < rules->n_qers; i++) {
+		struct qer_rule *qer = &rules->qers[i];
+
+		if (!is_metered(qer) || qer->place)
+			continue;
+		qer->place = place_free(used);
+		qer->fresh = true;
+	}
+}
+
+static void urrs_assign(struct rules *rules)
+{
+	bool used[PLACES] = {false};
+
+	for (unsigned i = 0; i < rules->n_urrs; i++)
+		used[rules->urrs[i].place] = true;
+	for (unsigned i = 0; i < rules->n_urrs; i++)
+		if (!rules->urrs[i].place) {
+			rules->urrs[i].place = place_free(used);
+			rules->urrs[i].fresh = true;
+		}
+}
+
+void rules_places_assign(struct rules *rules)
+{
+	qers_assign(rules);
+	urrs_assign(rules);
+}
+
+unsigned rules_meter_places(const struct rules *rules)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < rules->n_qers; i++)
+		if (rules->qers[i].place > n)
+			n = rules->qers[i].place;
+	return n;
+}
+
+unsigned rules_usage_places(const struct rules *rules)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < rules->n_urrs; i++)
+		if (rules->urrs[i].place > n)
+			n = rules->urrs[i].place;
+	return n;
+}
+
+#define METHOD_VOLUM 0x02 // alone: nothing but bytes (TS 29.244 8.2.40)
+
+bool urr_is_plain(const struct urr_rule *urr)
+{
+	return urr->method == METHOD_VOLUM;
+}
+
+void rules_settled(struct rules *rules)
+{
+	for (unsigned i = 0; i < rules->n_qers; i++)
+		rules->qers[i].fresh = false;
+	for (unsigned i = 0; i < rules->n_urrs; i++)
+		rules->urrs[i].fresh = rules->urrs[i].quota_given = false;
+}

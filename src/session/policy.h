@@ -1,0 +1,80 @@
+// What the QERs and URRs of one session have of state: a block of its own, made by the control thread.
+//
+// Owner worker. The rules say which meters and which usage a packet has by *place* (rules/model.h): a small
+// number that stays a QER's or URR's for as long as it lives. The meters of places 0 and 1 and the usage of
+// place 0 stand in the session's lines, where an ordinary packet finds them without a further cache line;
+// all else, and what only rare events need of those, stands here.
+//
+// A block is never changed in form. When the session's QERs or URRs change, or when usage is taken for a
+// report, the control thread makes a new block and mails it; the owner copies into it what goes on, and the
+// old block comes back with all that had been counted up to that moment. So nothing is counted twice or lost,
+// and the control thread reads what no worker writes any more.
+
+#pragma once
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rules/meter.h"
+
+#define POLICY_LINE_METERS 2 // places 0 and 1
+
+// The directions of an array of two.
+enum side { SIDE_UP, SIDE_DOWN, SIDES };
+
+// A QER's meters in one direction. `tat` and `cost` of the places in the line stand there while it runs.
+struct meter {
+	uint64_t tat; // rules/meter.h
+	meter_cost cost;
+	bool fresh; // in a new block: another QER's than the meter at its place in the old one
+	uint64_t packet_tat;                 // of the packet rate
+	uint64_t packet_units, packet_burst; // 0: none
+	uint64_t dropped, dropped_bytes;
+	uint64_t spare2;
+};
+static_assert(sizeof(struct meter) == 64, "one cache line");
+
+struct meters {
+	struct meter side[SIDES];
+};
+
+// How a new block takes over the state that the session's old one has at the same place.
+#define USAGE_F_FRESH 0x01   // not at all: another URR's
+#define USAGE_F_RESTART 0x02 // what was counted is taken: counts begin at 0 again
+#define USAGE_F_QUOTA 0x04   // the quota in the new block is a new grant
+// What a URR is about.
+#define USAGE_F_LINE 0x10    // place 0: counted in the session's lines
+#define USAGE_F_STOPPED 0x20 // its quota is used up: packets do not pass
+
+#define USAGE_NONE INT64_MAX // no threshold, no quota
+
+// The three things that volumes are measured by.
+enum usage_volume { USAGE_TOTAL, USAGE_UP, USAGE_DOWN, USAGE_VOLUMES };
+
+// A URR's counts since its last report, and what is left until something is to be done.
+struct usage {
+	// What counting touches. Bytes are counted down from what was granted until the next mark.
+	int64_t left[SIDES];
+	int64_t granted[SIDES];
+	uint64_t bytes[SIDES];   // counted before the grant
+	uint64_t packets[SIDES]; // only where the URR is counted here
+	// What marks need.
+	int64_t threshold[USAGE_VOLUMES]; // bytes since the last report at which one is due
+	int64_t quota[USAGE_VOLUMES];     // bytes left, as of the grant
+	uint32_t first_s, last_s; // of its packets: seconds of the worker's clock, 0: none yet
+	uint16_t flags;
+	uint16_t spare;
+	uint32_t dropped; // packets that a used up quota stopped
+};
+static_assert(sizeof(struct usage) == 128, "two cache lines, the first for counting");
+
+struct policy {
+	uint16_t n_meters, n_usages; // places
+	struct usage *usages;        // behind the meters
+	struct meters meters[] __attribute__((aligned(64)));
+};
+
+// Control thread. A zeroed block, NULL without memory.
+struct policy *policy_new(unsigned n_meters, unsigned n_usages);
+void policy_free(struct policy *policy);

@@ -1,0 +1,105 @@
+// Blocks of meters and usage made of rules, see policy_rules.h.
+
+#include "session/policy_rules.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define VOLUME_TOTAL 0x1 // of struct urr_volumes' flags
+#define VOLUME_UP 0x2
+#define VOLUME_DOWN 0x4
+
+bool policy_serves(const struct rules *old, const struct rules *rules)
+{
+	// A rule that was just made is fresh, one that the owner has is not.
+	return old->n_qers == rules->n_qers && old->n_urrs == rules->n_urrs &&
+	       (old->n_qers == 0 ||
+		memcmp(old->qers, rules->qers, old->n_qers * sizeof(*old->qers)) == 0) &&
+	       (old->n_urrs == 0 ||
+		memcmp(old->urrs, rules->urrs, old->n_urrs * sizeof(*old->urrs)) == 0);
+}
+
+// So many packets in each stretch of so many seconds (TS 29.244 8.2.64): all of them may come at once.
+static void packet_rate_fill(struct meter *meter, uint32_t packets, uint32_t seconds)
+{
+	if (!packets)
+		return;
+	meter->packet_units = seconds * METER_UNITS_PER_SEC / packets;
+	meter->packet_burst = seconds * METER_UNITS_PER_SEC - meter->packet_units;
+}
+
+static void meter_fill(struct meter *meter, const struct qer_rule *qer, bool up)
+{
+	meter->fresh = qer->fresh;
+	packet_rate_fill(meter, up ? qer->packet_rate_up : qer->packet_rate_down,
+			 up ? qer->packet_unit_up_s : qer->packet_unit_down_s);
+	if (qer->has_mbr)
+		meter->cost = meter_cost_of(up ? qer->mbr_up_bps : qer->mbr_down_bps);
+}
+
+static int64_t volume_of(const struct urr_volumes *volumes, uint8_t flag, uint64_t value)
+{
+	if (!(volumes->flags & flag))
+		return USAGE_NONE;
+	return value < INT64_MAX / 2 ? (int64_t)value : INT64_MAX / 2;
+}
+
+static void volumes_fill(int64_t ret[USAGE_VOLUMES], const struct urr_volumes *volumes)
+{
+	ret[USAGE_TOTAL] = volume_of(volumes, VOLUME_TOTAL, volumes->total);
+	ret[USAGE_UP] = volume_of(volumes, VOLUME_UP, volumes->up);
+	ret[USAGE_DOWN] = volume_of(volumes, VOLUME_DOWN, volumes->down);
+}
+
+static void usage_fill(struct usage *usage, const struct urr_rule *urr, bool take)
+{
+	volumes_fill(usage->threshold, &urr->threshold);
+	volumes_fill(usage->quota, &urr->quota);
+	if (urr->fresh)
+		usage->flags |= USAGE_F_FRESH;
+	if (urr->quota_given)
+		usage->flags |= USAGE_F_QUOTA;
+	if (urr->place == 1 && urr_is_plain(urr))
+		usage->flags |= USAGE_F_LINE;
+	if (take)
+		usage->flags |= USAGE_F_RESTART;
+}
+
+// Places without a rule have no limit and no mark.
+static void usage_clear(struct usage *usage)
+{
+	for (unsigned i = 0; i < USAGE_VOLUMES; i++)
+		usage->threshold[i] = usage->quota[i] = USAGE_NONE;
+	usage->flags = USAGE_F_FRESH;
+}
+
+int policy_of_rules(const struct rules *rules, bool take, struct policy **ret_policy)
+{
+	unsigned n_meters = rules_meter_places(rules), n_usages = rules_usage_places(rules);
+	struct policy *policy;
+
+	*ret_policy = NULL;
+	if (n_meters + n_usages == 0)
+		return 0;
+	policy = policy_new(n_meters, n_usages);
+	if (!policy)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n_usages; i++)
+		usage_clear(&policy->usages[i]);
+	for (unsigned i = 0; i < rules->n_qers; i++) {
+		const struct qer_rule *qer = &rules->qers[i];
+
+		if (!qer->place)
+			continue;
+		meter_fill(&policy->meters[qer->place - 1].side[SIDE_UP], qer, true);
+		meter_fill(&policy->meters[qer->place - 1].side[SIDE_DOWN], qer, false);
+	}
+	for (unsigned i = 0; i < rules->n_urrs; i++) {
+		struct usage *usage = &policy->usages[rules->urrs[i].place - 1];
+
+		usage->flags = 0;
+		usage_fill(usage, &rules->urrs[i], take);
+	}
+	*ret_policy = policy;
+	return 0;
+}

@@ -1,0 +1,49 @@
+// Usage: what a URR has counted, and how much may pass until something is to be done (TS 29.244 5.2.2).
+//
+// Owner worker. Each direction is granted bytes and counts them down; only when a grant is used up do
+// thresholds and quotas have to be looked at. What is left of a total volume is split between the directions,
+// and what one of them has not used is split anew when the other has used up its part: the packet that
+// reaches a threshold is always one that uses up a grant, so marks are exact to the packet.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "session/policy.h"
+#include "session/session.h"
+
+// Marks that were reached.
+#define USAGE_HIT_THRESHOLD 0x01
+#define USAGE_HIT_QUOTA 0x02
+
+// The usage of a place 0 may stand in the lines; any other, and NULL lines, in its record alone.
+struct usage_at {
+	struct usage *usage;
+	struct session_line *line[SIDES]; // NULL: counted in the record
+};
+
+struct usage_at usage_find(const struct session_table *table, uint32_t slot, unsigned place);
+
+// Puts what was counted since the grant into bytes and quotas. Nothing is granted afterwards.
+void usage_settle(const struct usage_at *at);
+// The marks that a settled usage has reached; a used up quota stops it.
+unsigned usage_hits(const struct usage_at *at);
+// Begins to count anew for the next report. Settled; quotas go on.
+void usage_restart(const struct usage_at *at);
+// Grants bytes until the next mark. Settled. A quota of nothing stops the usage.
+void usage_grant(const struct usage_at *at);
+
+// Counts a packet that was delivered. True when its grant is used up: settle, look at the hits, grant.
+static inline bool usage_count_line(struct session_line *line, uint32_t bytes)
+{
+	line->left -= bytes;
+	return line->left <= 0;
+}
+
+static inline bool usage_count(struct usage *usage, enum side side, uint32_t bytes)
+{
+	usage->packets[side]++;
+	usage->left[side] -= bytes;
+	return usage->left[side] <= 0;
+}

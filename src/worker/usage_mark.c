@@ -1,0 +1,56 @@
+// Marks of usage, see usage_mark.h.
+
+#include "worker/usage_mark.h"
+
+#include "worker/ring.h"
+
+static bool event_post(struct worker *w, const struct pkt *p, unsigned number, unsigned hits,
+		       const struct usage *u)
+{
+	uint32_t slot = session_ref_index(p->ref);
+	struct usage_event event = {
+		.slot = slot,
+		.version = w->table.cold[slot].version,
+		.place = (uint8_t)number,
+		.hits = (uint8_t)hits,
+		.first_s = u->first_s,
+		.last_s = u->last_s,
+	};
+
+	memcpy(event.bytes, u->bytes, sizeof(event.bytes));
+	memcpy(event.packets, u->packets, sizeof(event.packets));
+	return rte_ring_sp_enqueue_elem(w->usage_events, &event, sizeof(event)) == 0;
+}
+
+void usage_mark(struct worker *w, const struct pkt *p, unsigned number)
+{
+	struct usage_at at = usage_find(&w->table, session_ref_index(p->ref), number);
+	unsigned hits;
+
+	usage_settle(&at);
+	hits = usage_hits(&at);
+	if (hits && event_post(w, p, number, hits, at.usage)) {
+		usage_restart(&at);
+		worker_count(w, COUNTER_usage_marks, 1);
+	} else if (hits) {
+		at.usage->flags &= (uint16_t) ~((hits & USAGE_HIT_QUOTA) ? USAGE_F_STOPPED : 0);
+		worker_count(w, COUNTER_usage_marks_late, 1);
+	}
+	usage_grant(&at);
+}
+
+void usage_count_listed(struct worker *w, const struct pkt *p)
+{
+	const struct policy *policy = w->table.cold[session_ref_index(p->ref)].policy;
+	enum side side = (p->flags & PKT_F_UP) ? SIDE_UP : SIDE_DOWN;
+	const uint8_t *usages = p->pdr->usages;
+
+	for (unsigned i = 0; i < sizeof(p->pdr->usages) && usages[i] != PDR_NO_PLACE; i++)
+		if (usage_count(&policy->usages[usages[i]], side, p->user_bytes))
+			usage_mark(w, p, usages[i]);
+}
+
+unsigned usage_events_take(struct worker *w, struct usage_event *ret, unsigned n)
+{
+	return rte_ring_sc_dequeue_burst_elem(w->usage_events, ret, sizeof(*ret), n, NULL);
+}

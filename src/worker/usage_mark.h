@@ -1,0 +1,28 @@
+// A usage has reached a mark: what the worker does, and what it tells the control thread (TS 29.244 5.2.2).
+//
+// One ring of events for each worker, the control thread consumes. What an event says has been taken out of the
+// usage: it is counted nowhere else. With the ring full a usage keeps its counts and tries again with its next
+// packet, so nothing is lost.
+
+#pragma once
+
+#include "session/usage.h"
+#include "worker/worker.h"
+
+struct usage_event {
+	uint32_t slot, version; // of the session
+	uint8_t place;          // number of the usage
+	uint8_t hits;           // USAGE_HIT_ bits
+	uint16_t spare;
+	uint32_t first_s, last_s;
+	uint32_t spare2;
+	uint64_t bytes[SIDES], packets[SIDES];
+};
+
+// Worker: the grant of this usage of the packet's session is used up.
+void usage_mark(struct worker *w, const struct pkt *p, unsigned number) __attribute__((cold));
+// Worker: counts a packet at the usages that its PDR lists.
+void usage_count_listed(struct worker *w, const struct pkt *p) __attribute__((cold));
+
+// Control thread: up to n events of this worker.
+unsigned usage_events_take(struct worker *w, struct usage_event *ret, unsigned n);

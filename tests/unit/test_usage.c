@@ -1,0 +1,254 @@
+// Usage: every packet is in exactly one report, and a mark is told by the very packet that reaches it, whether
+// bytes are counted in the session's lines or in the record, and whatever happens in between.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit.h"
+
+#include "session/policy_rules.h"
+#include "session/usage.h"
+
+#define PACKETS 200000
+
+static struct session_line up, down;
+static struct session_cold cold;
+static struct session_table table = {.n_slots = 1, .up = &up, .down = &down, .cold = &cold};
+
+static uint64_t state;
+
+static uint32_t draw(uint32_t n)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((state >> 32) * n >> 32);
+}
+
+// What a URR should have counted and be at.
+struct model {
+	uint64_t bytes[SIDES]; // since the last report
+	uint64_t reported, sent;
+	uint64_t threshold[USAGE_VOLUMES], quota[USAGE_VOLUMES]; // 0: none
+	uint64_t used[USAGE_VOLUMES];                            // of the quota
+	bool stopped;
+};
+
+static uint64_t volume(const struct model *m, unsigned which)
+{
+	return which == USAGE_TOTAL ? m->bytes[0] + m->bytes[1] : m->bytes[which - 1];
+}
+
+static unsigned model_count(struct model *m, unsigned side, uint32_t bytes)
+{
+	unsigned hits = 0;
+
+	m->sent += bytes;
+	m->bytes[side] += bytes;
+	m->used[USAGE_TOTAL] += bytes;
+	m->used[side + 1] += bytes;
+	for (unsigned i = 0; i < USAGE_VOLUMES; i++) {
+		if (m->threshold[i] && volume(m, i) >= m->threshold[i])
+			hits |= USAGE_HIT_THRESHOLD;
+		if (m->quota[i] && m->used[i] >= m->quota[i] && !m->stopped)
+			hits |= USAGE_HIT_QUOTA;
+	}
+	m->stopped |= (hits & USAGE_HIT_QUOTA) != 0;
+	return hits;
+}
+
+static unsigned count(unsigned side, uint32_t bytes, bool *ret_marked)
+{
+	struct usage_at at = usage_find(&table, 0, 0);
+	bool marked = at.line[side] ? usage_count_line(at.line[side], bytes)
+				    : usage_count(at.usage, side, bytes);
+
+	*ret_marked = marked;
+	if (!marked)
+		return 0;
+	usage_settle(&at);
+	return usage_hits(&at);
+}
+
+// Takes what stands in the record, as a report does.
+static void take(struct model *m)
+{
+	struct usage_at at = usage_find(&table, 0, 0);
+
+	for (unsigned side = 0; side < SIDES; side++) {
+		CU_ASSERT_EQUAL(at.usage->bytes[side], m->bytes[side]);
+		m->reported += at.usage->bytes[side];
+		m->bytes[side] = 0;
+	}
+	usage_restart(&at);
+}
+
+static struct urr_volumes volumes_of(const uint64_t v[USAGE_VOLUMES])
+{
+	return (struct urr_volumes){.flags = (uint8_t)((v[0] ? 1 : 0) | (v[1] ? 2 : 0) |
+						       (v[2] ? 4 : 0)),
+				    .total = v[0],
+				    .up = v[1],
+				    .down = v[2]};
+}
+
+// The block is replaced: as it is, or with a new quota.
+static void replace(struct rules *rules, const struct model *m)
+{
+	struct policy *policy, *old;
+
+	rules->urrs[0].threshold = volumes_of(m->threshold);
+	rules->urrs[0].quota = volumes_of(m->quota);
+	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, false, &policy), 0);
+	old = session_policy_set(&table, 0, policy);
+	if (old) {
+		CU_ASSERT_EQUAL(old->usages[0].bytes[0], m->bytes[0]);
+		CU_ASSERT_EQUAL(old->usages[0].bytes[1], m->bytes[1]);
+	}
+	policy_free(old);
+	rules_settled(rules);
+}
+
+static void draw_volumes(uint64_t v[USAGE_VOLUMES])
+{
+	for (unsigned i = 0; i < USAGE_VOLUMES; i++)
+		v[i] = draw(3) ? 0 : 1 + draw(draw(2) ? 2000 : 500000);
+}
+
+static void run(bool in_line, uint64_t seed)
+{
+	struct rules *rules = rules_new();
+	struct urr_rule *urr = rules_urr_add(rules, 7);
+	struct model m = {.threshold = {5000}};
+	unsigned n_hits = 0;
+
+	state = seed;
+	urr->method = in_line ? 2 : 3;
+	rules_places_assign(rules);
+	CU_ASSERT_EQUAL(urr->place, 1);
+	replace(rules, &m);
+	for (unsigned i = 0; i < PACKETS; i++) {
+		unsigned side = draw(4) == 0, expected, hits;
+		uint32_t bytes = 20 + draw(1481);
+		bool marked;
+		struct usage_at at = usage_find(&table, 0, 0);
+
+		CU_ASSERT_EQUAL((at.line[0] != NULL), in_line);
+		expected = model_count(&m, side, bytes);
+		hits = count(side, bytes, &marked);
+		if (hits != expected)
+			CU_FAIL_FATAL("a mark that was missed, or told too early");
+		if (hits) {
+			take(&m);
+			n_hits++;
+		}
+		if (marked)
+			usage_grant(&at);
+		if (draw(500) == 0) {
+			if (m.stopped || draw(4) == 0) {
+				draw_volumes(m.quota);
+				memset(m.used, 0, sizeof(m.used));
+				m.stopped = false;
+				rules->urrs[0].quota_given = true;
+			}
+			draw_volumes(m.threshold);
+			replace(rules, &m);
+			// A threshold below what is counted already is told by the next packet.
+		}
+	}
+	CU_ASSERT(n_hits > 100);
+	policy_free(session_policy_set(&table, 0, NULL));
+	CU_ASSERT_EQUAL(m.sent, m.reported + m.bytes[0] + m.bytes[1]);
+	rules_free(rules);
+}
+
+static void test_line(void)
+{
+	for (uint64_t seed = 1; seed < 9; seed++)
+		run(true, seed);
+}
+
+static void test_record(void)
+{
+	for (uint64_t seed = 11; seed < 19; seed++)
+		run(false, seed);
+}
+
+// Rules keep their places while others come and go, and a place that another takes begins anew.
+static void test_places(void)
+{
+	struct rules *rules = rules_new();
+	struct policy *policy;
+	bool marked;
+
+	for (uint32_t id = 1; id <= 3; id++) {
+		rules_urr_add(rules, id)->method = 2;
+		rules_qer_add(rules, id)->has_mbr = id != 2;
+		rules_qer_lookup(rules, id)->mbr_up_bps = 8000;
+	}
+	rules_places_assign(rules);
+	CU_ASSERT(rules_qer_lookup(rules, 1)->place == 1 &&
+		  rules_qer_lookup(rules, 2)->place == 0 && rules_qer_lookup(rules, 3)->place == 2);
+	CU_ASSERT(rules_meter_places(rules) == 2 && rules_usage_places(rules) == 3);
+	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, false, &policy), 0);
+	policy_free(session_policy_set(&table, 0, policy));
+	rules_settled(rules);
+	up.tat[0] = 111;
+	up.tat[1] = 222;
+	CU_ASSERT_FALSE(count(SIDE_UP, 100, &marked));
+	CU_ASSERT(up.cost[0] && up.cost[1] && !down.cost[0]);
+
+	rules_urr_del(rules, 1);
+	rules_qer_del(rules, 1);
+	rules_urr_add(rules, 9)->method = 3;
+	rules_qer_lookup(rules, 2)->has_mbr = true;
+	rules_places_assign(rules);
+	CU_ASSERT(rules_qer_lookup(rules, 2)->place == 1 && rules_qer_lookup(rules, 2)->fresh);
+	CU_ASSERT(rules_qer_lookup(rules, 3)->place == 2 && !rules_qer_lookup(rules, 3)->fresh);
+	CU_ASSERT(rules_urr_lookup(rules, 9)->place == 1 && rules_urr_lookup(rules, 9)->fresh);
+	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, false, &policy), 0);
+	policy = session_policy_set(&table, 0, policy);
+	CU_ASSERT_EQUAL(policy->usages[0].bytes[SIDE_UP], 100);
+	CU_ASSERT_EQUAL(policy->meters[1].side[SIDE_UP].tat, 222);
+	CU_ASSERT(up.tat[0] == 0 && up.tat[1] == 222 && up.left == 0);
+	policy_free(policy);
+	policy = session_policy_set(&table, 0, NULL);
+	CU_ASSERT_EQUAL(policy->usages[0].bytes[SIDE_UP], 0);
+	policy_free(policy);
+	rules_free(rules);
+}
+
+// Quotas of nothing, and the largest that can be said.
+static void test_extremes(void)
+{
+	static const struct {
+		uint64_t quota;
+		bool stopped;
+	} rows[] = {{1, false}, {UINT64_MAX, false}, {INT64_MAX, false}, {0, true}};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rules *rules = rules_new();
+		struct urr_rule *urr = rules_urr_add(rules, 1);
+		struct policy *policy;
+
+		urr->method = 2;
+		urr->quota = (struct urr_volumes){.flags = 7,
+						  .total = rows[i].quota,
+						  .up = rows[i].quota,
+						  .down = rows[i].quota};
+		rules_places_assign(rules);
+		CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, false, &policy), 0);
+		session_policy_set(&table, 0, policy);
+		CU_ASSERT_EQUAL((policy->usages[0].flags & USAGE_F_STOPPED) != 0, rows[i].stopped);
+		policy_free(session_policy_set(&table, 0, NULL));
+		rules_free(rules);
+	}
+}
+
+static CU_TestInfo tests[] = {
+	{"counted in the lines", test_line},
+	{"counted in the record", test_record},
+	{"places", test_places},
+	{"extremes", test_extremes},
+	CU_TEST_INFO_NULL,
+};
+
+UNIT_MAIN("usage")
