@@ -7,7 +7,10 @@
 // are visited in random order, and all mbufs in turn, so that neither is in the cache when its time comes but
 // by merit.
 //
-//	bench_cost [--sessions N,N…] [--mbufs N] [--windows N] [--direction up|down] [--no-huge]
+// With --policy each packet also has two meters, the session's and its flow's, and one usage with a threshold
+// that is reached now and then.
+//
+//	bench_cost [--policy] [--sessions N,N…] [--mbufs N] [--windows N] [--direction up|down] [--no-huge]
 
 #include <getopt.h>
 #include <stdio.h>
@@ -35,6 +38,7 @@ struct bench {
 	struct rig *rig;
 	unsigned n_sessions, n_mbufs, windows;
 	unsigned ways; // WAY_ bits
+	bool policy;
 	struct rig_session *sessions;
 	struct rte_mbuf **mbufs;
 	struct sample *samples;
@@ -123,6 +127,7 @@ static double window(struct bench *b, bool up)
 		memset(b->turn.rx, up ? RIG_N3 : RIG_N6, BATCH);
 		for (unsigned i = 0; i < BATCH; i++)
 			receive(b, at + i);
+		w->now += METER_UNITS_PER_SEC / 1000;
 		start = rte_rdtsc_precise();
 		pipeline_batch(w, &b->turn);
 		cycles += rte_rdtsc_precise() - start;
@@ -155,6 +160,30 @@ static void measure(struct bench *b, bool up)
 	fflush(stdout);
 }
 
+// The rig's ordinary rules with a rate for the session and one for the flow, and a volume threshold.
+static struct rules *policy_rules(uint32_t n)
+{
+	struct rules *rules = rig_rules_new(n);
+	struct urr_rule *urr = rules_urr_add(rules, 1);
+
+	for (uint32_t id = 3; id <= 4; id++) {
+		struct qer_rule *qer = rules_qer_add(rules, id);
+
+		qer->has_mbr = true;
+		qer->mbr_up_bps = qer->mbr_down_bps = id * 1000000000ull;
+	}
+	urr->method = 2;
+	urr->threshold = (struct urr_volumes){.flags = 1, .total = 1000000};
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		struct pdr_rule *pdr = &rules->pdrs[i];
+
+		pdr->qers[pdr->n_qers++] = 3;
+		pdr->qers[pdr->n_qers++] = 4;
+		pdr->urrs[pdr->n_urrs++] = 1;
+	}
+	return rules;
+}
+
 static void run(struct bench *b, unsigned n_sessions, bool huge)
 {
 	struct rig_conf conf = {
@@ -170,7 +199,10 @@ static void run(struct bench *b, unsigned n_sessions, bool huge)
 	b->rig = rig_new(&conf);
 	b->sessions = calloc(n_sessions, sizeof(*b->sessions));
 	for (unsigned i = 0; i < n_sessions; i++) {
-		rig_session_add(b->rig, i, NULL, &b->sessions[i]);
+		struct rules *rules = b->policy ? policy_rules(i) : NULL;
+
+		rig_session_add(b->rig, i, rules, &b->sessions[i]);
+		rules_free(rules);
 		if (i % 128 == 0)
 			rig_settle(b->rig);
 	}
@@ -198,6 +230,7 @@ int main(int argc, char **argv)
 		{"windows", required_argument, NULL, 'w'},
 		{"direction", required_argument, NULL, 'd'},
 		{"no-huge", no_argument, NULL, 'n'},
+		{"policy", no_argument, NULL, 'p'},
 		{NULL, 0, NULL, 0},
 	};
 	static struct bench b = {.n_mbufs = 16384, .windows = 7, .ways = WAY_UP | WAY_DOWN};
@@ -214,6 +247,8 @@ int main(int argc, char **argv)
 			b.windows = RTE_MIN((unsigned)atoi(optarg), (unsigned)WINDOWS_MAX);
 		else if (option == 'n')
 			huge = false;
+		else if (option == 'p')
+			b.policy = true;
 		else if (option == 'd')
 			b.ways = strcmp(optarg, "up") == 0 ? WAY_UP : WAY_DOWN;
 		else
