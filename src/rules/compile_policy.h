@@ -1,4 +1,5 @@
-// What a PDR's QERs and URRs make of it, see compile_policy.c. Control thread; inside rules/ only.
+// What a PDR's QERs and URRs make of it, see compile_policy.c.
+// Control thread; inside rules/ only.
 
 #pragma once
 

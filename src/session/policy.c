@@ -1,4 +1,5 @@
 // Blocks of meters and usage, see policy.h.
+// Control thread. One allocation for each session that has any, of whole cache lines.
 
 #include "session/policy.h"
 

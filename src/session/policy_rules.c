@@ -1,4 +1,5 @@
 // Blocks of meters and usage made of rules, see policy_rules.h.
+// Control thread. What a rule limits is read here; what it has counted is carried over by the owner.
 
 #include "session/policy_rules.h"
 

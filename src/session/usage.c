@@ -1,4 +1,5 @@
 // Grants, marks and counts of usage, see usage.h.
+// Owner worker. In the order of a mark: settle, look, restart, grant.
 
 #include "session/usage.h"
 

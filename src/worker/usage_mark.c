@@ -1,4 +1,5 @@
 // Marks of usage, see usage_mark.h.
+// Workers run it but for the taking of events, which is the control thread's.
 
 #include "worker/usage_mark.h"
 
