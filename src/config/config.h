@@ -130,6 +130,7 @@ struct config_n4 {
 	enum config_path_failure on_path_failure;
 	uint32_t associations;
 	uint32_t requests_per_peer;
+	uint32_t reports; // that wait
 };
 
 struct config_gtpu {

@@ -462,6 +462,13 @@ static const struct schema_key schema_n4[] = {
 	 .max = 65536,
 	 .def = "1024",
 	 .help = "Requests of one SMF whose answers are kept for when it asks again."},
+	{.name = "reports",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, reports),
+	 .min = 16,
+	 .max = 16777216,
+	 .def = "65536",
+	 .help = "Session reports that wait for an SMF to take them."},
 	{0},
 };
 

@@ -13,6 +13,7 @@
 #include "pfcp/answer.h"
 #include "pfcp/assoc.h"
 #include "pfcp/decode.h"
+#include "pfcp/report.h"
 
 #define PDN_TYPE_V4V6 3 // 1: IPv4, 2: IPv6, 3: both (TS 29.244 8.2.79)
 
@@ -122,6 +123,17 @@ void session_next(struct n4 *n4, struct n4_session *session)
 	}
 	if (session->refresh && !session->change)
 		session_refresh_run(n4, session);
+}
+
+void session_end_local(struct n4 *n4, struct n4_session *session)
+{
+	struct pfcp_fault fault;
+
+	fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "the session has ended");
+	session->ending = true;
+	waiting_refuse(session, &fault, 0);
+	if (!session->change)
+		session_next(n4, session);
 }
 
 // Puts a request to those that wait for the session that its header names.
@@ -312,6 +324,12 @@ static void session_end_all(struct n4 *n4, struct assoc *assoc,
 	}
 }
 
+static void session_tick(struct n4 *n4)
+{
+	session_refresh_tick(n4);
+	n4_reports_tick(n4);
+}
+
 static void session_fini(struct n4 *n4)
 {
 	struct n4_sessions *table = n4->sessions;
@@ -341,7 +359,7 @@ const struct n4_session_ops n4_session_ops = {
 	.modify = session_request,
 	.del = session_request,
 	.refuse = session_refuse,
-	.tick = session_refresh_tick,
+	.tick = session_tick,
 	.owner = session_owner,
 	.end_all = session_end_all,
 };

@@ -13,6 +13,9 @@ int session_f_seid_decode(const struct pfcp_msg *msg, uint64_t *ret_seid, struct
 // The session whose turn has come goes on with what waits for it.
 void session_next(struct n4 *n4, struct n4_session *session);
 
+// The session ends as soon as no change of it is under way, without a word to its SMF.
+void session_end_local(struct n4 *n4, struct n4_session *session);
+
 // Begins the change of a session that is marked for it, and takes the mark away (refresh.c).
 void session_refresh_run(struct n4 *n4, struct n4_session *session);
 // Begins that of as many marked sessions as a tick may.

@@ -32,6 +32,7 @@ void n4_conf_init(struct n4_conf *conf)
 		.max_answer_bytes = 128u << 20,
 		.max_waiting_bytes = 64u << 20,
 		.max_requests = 65536,
+		.max_reports = 65536,
 	};
 }
 

@@ -57,6 +57,7 @@ struct n4_conf {
 	uint64_t max_answer_bytes;     // memory of transactions above which the oldest answers go
 	uint64_t max_waiting_bytes;    // memory of requests in progress
 	uint32_t max_requests;         // requests of ours without an answer yet
+	uint32_t max_reports;          // session reports that wait, of all sessions
 };
 
 // The values used where the configuration says nothing.
@@ -143,6 +144,8 @@ extern const struct n4_session_ops n4_session_ops; // pfcp/handle_session.c
 	N4_COUNTER(path_failures, "peers that stopped to answer heartbeats")                       \
 	N4_COUNTER(peer_restarts, "peers that came back with a later recovery time stamp")         \
 	N4_COUNTER(takeovers_refused, "attempts to take the Node ID of a living peer")             \
+	N4_COUNTER(reports_lost, "session reports that there was no room for")                     \
+	N4_COUNTER(reports_refused, "session reports that an SMF did not accept")                  \
 	N4_COUNTER(discard_peer, "discarded: the sender is not among the peers allowed")           \
 	N4_COUNTER(discard_header, "discarded: header that cannot be trusted")                     \
 	N4_COUNTER(discard_version, "discarded: another version, answered as such")                \

@@ -11,6 +11,7 @@
 #include "base/rand.h"
 #include "pfcp/assoc.h"
 #include "pfcp/apply.h"
+#include "pfcp/report.h"
 
 #define BUCKETS_MIN 64
 
@@ -54,6 +55,7 @@ int n4_sessions_init(struct n4 *n4)
 	while (buckets < n4->conf.max_sessions && buckets < 1u << 31)
 		buckets *= 2;
 	TAILQ_INIT(&table->refresh);
+	TAILQ_INIT(&table->reporting);
 	table->mask = buckets - 1;
 	table->buckets = calloc(buckets, sizeof(struct n4_session *));
 	if (!table->buckets || compile_conf_init(n4, table) < 0) {
@@ -145,6 +147,7 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 		at = &(*at)->next;
 	*at = session->next;
 	n4->sessions->n--;
+	n4_reports_drop(n4, session);
 	if (session->refresh)
 		TAILQ_REMOVE(&n4->sessions->refresh, session, of_refresh);
 	LIST_REMOVE(session, of_assoc);

@@ -21,6 +21,8 @@
 #define N4_SESSION_WAITING_MAX 16 // requests that may wait for a session's turn
 
 struct n4_change;
+struct n4_reporting; // pfcp/report.c
+struct pfcp_msg;
 
 // What a session's rules hold outside of the model: taken before the owner is told, given back after it has
 // switched to others.
@@ -52,6 +54,7 @@ struct n4_session {
 	struct n4_change *change; // under way, or NULL
 	struct n4_waiting_list waiting;
 	uint8_t n_waiting;
+	struct n4_reporting *reporting; // NULL: it never had a report
 	bool refresh;   // what its rules compile to has changed: it is due for a change of its own
 	bool ending;    // its association ends: it goes as soon as no change is under way
 	time_t since_s; // wall clock
@@ -75,12 +78,18 @@ void n4_session_refresh(struct n4 *n4, struct n4_session *session);
 // The rest is for the session half alone.
 
 TAILQ_HEAD(n4_refresh_list, n4_session);
+TAILQ_HEAD(n4_reporting_list, n4_reporting);
 
 struct n4_sessions {
 	struct n4_session **buckets;
 	uint32_t mask; // number of buckets less one
 	uint32_t n;
-	struct n4_refresh_list refresh; // sessions that are due for it, in order
+	struct n4_refresh_list refresh;     // sessions that are due for it, in order
+	struct n4_reporting_list reporting; // sessions with reports to send
+	uint32_t n_reports;                 // of all sessions
+	// Reads what an accepted report's answer says; NULL: nobody.
+	void (*report_accepted)(struct n4 *n4, struct n4_session *session,
+				const struct pfcp_msg *answer);
 	struct compile_conf compile;
 	uint8_t *ni_ifaces; // what compile points to
 };

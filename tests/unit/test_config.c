@@ -209,6 +209,7 @@ static const struct {
 	{"n4", "heartbeat_ms", 10000, 0, 600000, false},
 	{"n4", "associations", 64, 1, 10000, false},
 	{"n4", "requests_per_peer", 1024, 16, 65536, false},
+	{"n4", "reports", 65536, 16, 16777216, false},
 	{"gtpu", "echo_ms", 0, 0, 3600000, false},
 };
 
