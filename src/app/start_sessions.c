@@ -253,6 +253,7 @@ static int n4_make(struct upf *upf)
 	conf.max_assocs = c->n4.associations;
 	conf.max_sessions = c->sessions.max;
 	conf.max_pdrs = c->sessions.pdrs;
+	conf.max_filters = c->sessions.filters;
 	conf.max_answers_per_peer = c->n4.requests_per_peer;
 	conf.max_reports = c->n4.reports;
 	upf->n4 = n4_new(&conf, &env, &n4_session_ops);

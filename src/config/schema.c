@@ -222,7 +222,7 @@ static const struct schema_key schema_sessions[] = {
 	 FIELD(config_sessions, pdrs),
 	 .min = 1,
 	 .max = 256,
-	 .def = "64",
+	 .def = "256",
 	 .help = "PDRs of one session."},
 	{.name = "filters",
 	 .type = SCHEMA_INT,

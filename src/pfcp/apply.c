@@ -406,7 +406,8 @@ int n4_change_begin(struct n4_change *change, struct pfcp_fault *fault)
 	struct rules_limits limits = {
 		.pdrs = (uint16_t)(n4->conf.max_pdrs < RULES_MAX_PDRS ? n4->conf.max_pdrs
 								      : RULES_MAX_PDRS),
-		.filters = RULES_MAX_FILTERS,
+		.filters = (uint8_t)(n4->conf.max_filters < RULES_MAX_FILTERS ? n4->conf.max_filters
+									      : RULES_MAX_FILTERS),
 	};
 
 	if (rules_check(change->rules, &limits, fault) < 0)

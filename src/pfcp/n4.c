@@ -15,6 +15,7 @@
 #include "pfcp/endpoint.h"
 #include "pfcp/writer.h"
 #include "pfcp/xact.h"
+#include "rules/model.h"
 
 void n4_conf_init(struct n4_conf *conf)
 {
@@ -26,7 +27,8 @@ void n4_conf_init(struct n4_conf *conf)
 		.max_assocs = 64,
 		.max_assocs_per_addr = 16,
 		.max_sessions = 65536,
-		.max_pdrs = 64,
+		.max_pdrs = RULES_MAX_PDRS,
+		.max_filters = RULES_MAX_FILTERS,
 		.max_answers = 262144,
 		.max_answers_per_peer = 131072,
 		.max_answer_bytes = 128u << 20,

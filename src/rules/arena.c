@@ -14,8 +14,8 @@
 
 // Block sizes: each number of units up to 16, then four to a doubling, so that at most a fifth is unused.
 #define EXACT_SIZES 16u
-#define N_SIZES (EXACT_SIZES + 4u * 12u)
-#define MAX_UNITS 65536u
+#define N_SIZES (EXACT_SIZES + 4u * 14u)
+#define MAX_UNITS 262144u // 16 MiB: the largest classifiers need less (rules/classify.h)
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
@@ -214,7 +214,7 @@ int rule_arena_intern(struct rule_arena *arena, const struct ruleset *rs, uint32
 	uint32_t place;
 	unsigned size;
 
-	assert(rs->units > 0);
+	assert(rs->units > 0 && rs->units <= MAX_UNITS);
 	for (place = *chain; place != 0; place = books->blocks[place].next) {
 		if (!is_like(arena, place, hash, rs))
 			continue;

@@ -98,8 +98,10 @@ static int check_counts(const struct check *c)
 	if (r->n_pdrs == 0)
 		return fault_ie(c->fault, PFCP_CAUSE_MANDATORY_MISSING, RULE_IE_CREATE_PDR,
 				"a session without PDRs");
-	if (r->n_pdrs > limit || r->n_fars > limit || r->n_bars > limit || r->n_qers > places ||
-	    r->n_urrs > places)
+	if (r->n_pdrs > limit) // the first that is beyond stands for all
+		return pdr_fault(c, &r->pdrs[limit], PFCP_CAUSE_NO_RESOURCES, RULE_IE_CREATE_PDR,
+				 "too many PDRs in a session");
+	if (r->n_fars > limit || r->n_bars > limit || r->n_qers > places || r->n_urrs > places)
 		return fault_cause(c->fault, PFCP_CAUSE_NO_RESOURCES,
 				   "too many rules in a session");
 	return 0;

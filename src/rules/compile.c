@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules/compile_block.h"
 #include "rules/compile_filter.h"
 #include "rules/compile_policy.h"
 
@@ -43,10 +44,12 @@ struct build {
 	unsigned n_pdrs, n_up, n_fars, n_outs;
 	const struct pdr_rule *order[RULES_MAX_PDRS];
 	struct pdr pdrs[RULES_MAX_PDRS];
+	struct filter_span spans[RULES_MAX_PDRS];
 	struct far fars[RULES_MAX_PDRS];
 	struct far_use far_uses[RULES_MAX_PDRS];
 	struct out_use outs[MAX_OUTS];
 	struct filter_list filters;
+	unsigned n_alternatives; // filters, and PDRs without any
 	unsigned needs_up, needs_down;
 	bool any_source; // RULESET_F_ANY_SOURCE
 
@@ -353,7 +356,8 @@ static int pdr_filter_add(struct build *b, const struct pdr_rule *rule, const st
 	return 0;
 }
 
-static int pdr_filters(struct build *b, const struct pdr_rule *rule, bool relays, struct pdr *pdr)
+static int pdr_filters(struct build *b, const struct pdr_rule *rule, bool relays, struct pdr *pdr,
+		       struct filter_span *span)
 {
 	struct prefix locals[COMPILED_MAX_UE_KEYS];
 	unsigned n_locals = pdr_locals(b, rule, relays, locals);
@@ -371,15 +375,9 @@ static int pdr_filters(struct build *b, const struct pdr_rule *rule, bool relays
 				return -EINVAL;
 		}
 	}
-	if (b->filters.n - first > COMPILE_MAX_PDR_FILTERS)
-		return no_resources(b, rule, RULE_IE_SDF_FILTER,
-				    "too many compiled filters in a PDR");
-	pdr->first_filter = (uint16_t)first;
-	pdr->n_filters = (uint8_t)(b->filters.n - first);
-	if (pdr->n_filters == 0) { // what its filters and its address say excludes each other
-		pdr->first_filter = 0;
+	*span = (struct filter_span){first, b->filters.n - first};
+	if (span->n == 0) // what its filters and its address say excludes each other
 		pdr->families = 0;
-	}
 	return 0;
 }
 
@@ -412,6 +410,7 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 	const struct far_rule *far = rules_far_lookup(b->rules, rule->far);
 	bool up = is_up(rule), relays = pdr_relays(rule, far);
 	unsigned *needs = up ? &b->needs_up : &b->needs_down;
+	struct filter_span *span;
 	unsigned far_index;
 
 	assert(!rule->pdi.has_fteid || rule->tunnel != 0);
@@ -440,44 +439,35 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 		out->by_up |= up;
 		out->down_pdrs += !up;
 	}
-	return pdr_filters(b, rule, relays, pdr);
+	span = &b->spans[pdr - b->pdrs];
+	if (pdr_filters(b, rule, relays, pdr, span) != 0)
+		return -EINVAL;
+	b->n_alternatives += span->n ? span->n : 1;
+	if (b->n_alternatives > COMPILE_MAX_FILTERS)
+		return no_resources(b, rule, RULE_IE_SDF_FILTER, "too many compiled filters");
+	return 0;
 }
 
 // --- the block -------------------------------------------------------------------------------------------
 
-static size_t round_up(size_t bytes, size_t to)
+static int block_of(struct build *b)
 {
-	return (bytes + to - 1) / to * to;
-}
+	const struct block_parts parts = {
+		.chain_up = b->conf->chain(b->conf->chain_ctx, true, b->needs_up),
+		.chain_down = b->conf->chain(b->conf->chain_ctx, false, b->needs_down),
+		.flags = b->any_source ? RULESET_F_ANY_SOURCE : 0,
+		.n_up = b->n_up,
+		.n_down = b->n_pdrs - b->n_up,
+		.n_fars = b->n_fars,
+		.pdrs = b->pdrs,
+		.spans = b->spans,
+		.fars = b->fars,
+		.filters = b->filters.filters,
+		.walk_max = b->conf->walk_max ? b->conf->walk_max : COMPILE_WALK_MAX,
+	};
 
-static int block_make(struct build *b)
-{
-	size_t fars_at = sizeof(struct ruleset) + b->n_pdrs * sizeof(struct pdr);
-	size_t fars_end = fars_at + b->n_fars * sizeof(struct far);
-	size_t filters_at = round_up(fars_end, sizeof(struct filter));
-	size_t bytes = b->filters.n ? filters_at + b->filters.n * sizeof(struct filter) : fars_end;
-	struct ruleset *rs;
-
-	bytes = round_up(bytes, RULESET_UNIT);
-	rs = calloc(1, bytes);
-	if (rs == NULL)
+	if (block_make(&parts, &b->c.rs) != 0)
 		return fault_cause(b->fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
-	rs->units = (uint16_t)(bytes / RULESET_UNIT);
-	rs->flags = b->any_source ? RULESET_F_ANY_SOURCE : 0;
-	rs->n_up = (uint16_t)b->n_up;
-	rs->n_down = (uint16_t)(b->n_pdrs - b->n_up);
-	rs->n_fars = (uint16_t)b->n_fars;
-	rs->n_filters = (uint16_t)b->filters.n;
-	rs->fars_at = (uint16_t)(fars_at / 16);
-	rs->filters_at = (uint16_t)(filters_at / 16);
-	rs->chain_up = b->conf->chain(b->conf->chain_ctx, true, b->needs_up);
-	rs->chain_down = b->conf->chain(b->conf->chain_ctx, false, b->needs_down);
-	memcpy(rs->pdrs, b->pdrs, b->n_pdrs * sizeof(struct pdr));
-	memcpy((uint8_t *)rs + fars_at, b->fars, b->n_fars * sizeof(struct far));
-	if (b->filters.n)
-		memcpy((uint8_t *)rs + filters_at, b->filters.filters,
-		       b->filters.n * sizeof(struct filter));
-	b->c.rs = rs;
 	return 0;
 }
 
@@ -492,7 +482,7 @@ static int build_run(struct build *b)
 	}
 	if (outs_place(b) != 0)
 		return -EINVAL;
-	return block_make(b);
+	return block_of(b);
 }
 
 int rules_compile(const struct rules *rules, const struct compile_conf *conf, struct compiled *ret,

@@ -38,6 +38,8 @@ struct compile_conf {
 	uint8_t default_iface; // the first N6 interface, where there is no default network instance
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // needs: NEEDS_ bits
 	void *chain_ctx;
+	unsigned walk_max; // alternatives of a direction that are walked, more are classified; 0:
+			   // COMPILE_WALK_MAX
 };
 
 // A GTP-U tunnel that the session sends to. Two are the same when all of it is.

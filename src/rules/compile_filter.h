@@ -8,8 +8,8 @@
 #include "rules/ruleset.h"
 #include "rules/sdf.h"
 
-#define COMPILE_MAX_PDR_FILTERS 64 // compiled filters of one PDR
-#define COMPILE_MAX_FILTERS 1024   // and of one session
+#define COMPILE_MAX_FILTERS                                                                        \
+	4096 // compiled filters of one session; a PDR without filters counts as one
 
 struct filter_list {
 	struct filter *filters; // heap

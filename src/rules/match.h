@@ -1,4 +1,5 @@
-// Which PDR a packet matches: the first, by precedence, of its direction (TS 29.244 5.2.1A.2A).
+// Which PDR a packet matches: the first, by precedence, of its direction (TS 29.244 5.2.1A.2A). A few filters
+// are walked, here; many are classified (rules/classify.h).
 //
 // Worker threads. `up` is a compile-time constant in each caller. Reads the user's IP header where a filter
 // asks for it: parse has made sure that the header is complete, and, for whole packets of protocols with
@@ -15,6 +16,7 @@
 
 #include "packet/be.h"
 #include "packet/pkt.h"
+#include "rules/classify.h"
 #include "rules/ruleset.h"
 
 #define MATCH_TCP_FLAGS 13 // offset in the TCP header
@@ -75,14 +77,32 @@ static inline bool match_ports(const struct filter *f, bool up, const struct pkt
 
 // The SPI of a whole ESP packet is the first word of its header, that of AH the second (RFC 4303, 4302). In
 // IPv6 an AH is walked over as an extension header, so no filter finds its SPI.
-static inline bool match_spi(const struct filter *f, const struct pkt *p, const uint8_t *user)
+static inline bool match_spi_get(const struct pkt *p, const uint8_t *user, uint32_t *ret_spi)
 {
 	unsigned at = (unsigned)(p->l4 - p->user);
 
 	if ((p->proto != IPPROTO_ESP && p->proto != IPPROTO_AH) || (p->flags & PKT_F_FRAGMENT) ||
 	    p->l4 <= p->user || at + MATCH_SPI_BYTES > p->user_bytes)
 		return false;
-	return be32_get(user + at + (p->proto == IPPROTO_AH ? 4 : 0)) == f->spi;
+	*ret_spi = be32_get(user + at + (p->proto == IPPROTO_AH ? 4 : 0));
+	return true;
+}
+
+static inline bool match_spi(const struct filter *f, const struct pkt *p, const uint8_t *user)
+{
+	uint32_t spi;
+
+	return match_spi_get(p, user, &spi) && spi == f->spi;
+}
+
+static inline uint8_t match_tos(const struct pkt *p, const uint8_t *user)
+{
+	return p->family == 4 ? user[1] : (uint8_t)(be32_get(user) >> 20);
+}
+
+static inline uint32_t match_flow_label(const uint8_t *user)
+{
+	return be32_get(user) & 0xfffff;
 }
 
 // A later fragment. Of IPv6 ones only those of protocols whose first fragment is known by its L4 header: what
@@ -96,29 +116,43 @@ static inline bool match_later_fragment(const struct pkt *p, const uint8_t *user
 	return readable && (p->flags & PKT_F_FRAGMENT) && (p->flags & PKT_F_NO_L4);
 }
 
-static inline bool match_tcp_flags(const struct filter *f, const struct pkt *p, const uint8_t *user)
+// False where the packet has no TCP header that holds them.
+static inline bool match_tcp_flags_get(const struct pkt *p, const uint8_t *user, uint8_t *ret_flags)
 {
 	unsigned at = (unsigned)(p->l4 - p->user) + MATCH_TCP_FLAGS;
-	uint8_t flags;
 
 	if (p->proto != IPPROTO_TCP || (p->flags & PKT_F_NO_L4) || p->l4 <= p->user ||
 	    at >= p->user_bytes)
 		return false;
-	flags = user[at];
-	if (f->flags & FILTER_F_SETUP)
-		return (flags & (MATCH_TCP_SYN | MATCH_TCP_ACK)) == MATCH_TCP_SYN;
-	return flags & (MATCH_TCP_ACK | MATCH_TCP_RST);
+	*ret_flags = user[at];
+	return true;
+}
+
+static inline bool match_tcp_setup(uint8_t flags)
+{
+	return (flags & (MATCH_TCP_SYN | MATCH_TCP_ACK)) == MATCH_TCP_SYN;
+}
+
+static inline bool match_tcp_established(uint8_t flags)
+{
+	return (flags & (MATCH_TCP_ACK | MATCH_TCP_RST)) != 0;
+}
+
+static inline bool match_tcp_flags(const struct filter *f, const struct pkt *p, const uint8_t *user)
+{
+	uint8_t flags;
+
+	if (!match_tcp_flags_get(p, user, &flags))
+		return false;
+	return f->flags & FILTER_F_SETUP ? match_tcp_setup(flags) : match_tcp_established(flags);
 }
 
 // What few filters ask for.
 static inline bool match_rare(const struct filter *f, const struct pkt *p, const uint8_t *user)
 {
-	uint32_t word = be32_get(user); // IPv6: version, traffic class, flow label
-	uint8_t tos = p->family == 4 ? user[1] : (uint8_t)(word >> 20);
-
-	if ((f->flags & FILTER_F_TOS) && (tos & f->tos_mask) != f->tos)
+	if ((f->flags & FILTER_F_TOS) && (match_tos(p, user) & f->tos_mask) != f->tos)
 		return false;
-	if ((f->flags & FILTER_F_FLOW_LABEL) && (word & 0xfffff) != f->flow_label)
+	if ((f->flags & FILTER_F_FLOW_LABEL) && match_flow_label(user) != f->flow_label)
 		return false;
 	if ((f->flags & FILTER_F_FRAG) && !match_later_fragment(p, user))
 		return false;
@@ -157,9 +191,11 @@ static inline bool pdr_filters_match(const struct ruleset *rs, const struct pdr 
 	return false;
 }
 
-// The PDR of packet `p`, whose user IP header is at `user`; NULL where none matches.
-static __rte_always_inline const struct pdr *ruleset_match(const struct ruleset *rs, bool up,
-							   const struct pkt *p, const uint8_t *user)
+// The PDR of packet `p`, whose user IP header is at `user`, among those that are walked; NULL where none
+// matches. The PDRs of a direction are all walked or all classified, so that whoever finds one here need not
+// ask which.
+static __rte_always_inline const struct pdr *ruleset_walk(const struct ruleset *rs, bool up,
+							  const struct pkt *p, const uint8_t *user)
 {
 	const struct pdr *pdr = rs->pdrs + (up ? 0 : rs->n_up);
 	const struct pdr *end = pdr + (up ? rs->n_up : rs->n_down);
@@ -175,4 +211,22 @@ static __rte_always_inline const struct pdr *ruleset_match(const struct ruleset 
 			return pdr;
 	}
 	return NULL;
+}
+
+// Where ruleset_walk() finds none: the PDR among those that are classified.
+static inline const struct pdr *ruleset_beyond_walk(const struct ruleset *rs, bool up,
+						    const struct pkt *p, const uint8_t *user)
+{
+	if (!(rs->flags & (up ? RULESET_F_CLASSIFY_UP : RULESET_F_CLASSIFY_DOWN)))
+		return NULL;
+	return ruleset_classify(rs, up, p, user);
+}
+
+// Both.
+static inline const struct pdr *ruleset_match(const struct ruleset *rs, bool up,
+					      const struct pkt *p, const uint8_t *user)
+{
+	const struct pdr *pdr = ruleset_walk(rs, up, p, user);
+
+	return pdr ? pdr : ruleset_beyond_walk(rs, up, p, user);
 }

@@ -4,9 +4,11 @@
 // meters and usage stand in the session's lines, and a FAR names its tunnel by place. Made by the control
 // thread (rules/compile.c) in the arena (rules/arena.h), read by the owners of the sessions that use it.
 //
-// Layout: struct ruleset, n_up + n_down struct pdr (up first, each by precedence), n_fars struct far,
-// n_filters struct filter on cache lines of their own. All that is not said is zero, so that like rules
-// give like bytes. Nobody writes to a block that workers can see: its users are counted in the arena.
+// Layout: struct ruleset, n_up + n_down struct pdr (up first, each by precedence), then those of directions
+// that are classified; n_fars struct far; n_filters struct filter on cache lines of their own, of PDRs that are
+// walked; struct classifiers, if the flags say so, and what they lead to. All that is not said is zero, so
+// that like rules give like bytes. Nobody writes to a block that workers can see: its users are counted in
+// the arena.
 
 #pragma once
 
@@ -121,15 +123,17 @@ struct filter {
 };
 static_assert(sizeof(struct filter) == 64, "a filter a cache line");
 
-#define RULESET_F_ANY_SOURCE 0x01 // some up PDR has PDR_F_ANY_SOURCE
-#define RULESET_UNIT 64           // bytes: blocks are whole cache lines
+#define RULESET_F_ANY_SOURCE 0x01  // some up PDR has PDR_F_ANY_SOURCE
+#define RULESET_F_CLASSIFY_UP 0x02 // up PDRs are not walked but classified (rules/classify.h)
+#define RULESET_F_CLASSIFY_DOWN 0x04
+#define RULESET_UNIT 64 // bytes: blocks are whole cache lines
 
 struct ruleset {
 	uint64_t chain_up, chain_down; // services that its packets visit
-	uint16_t units;                // of the whole block, in RULESET_UNIT
-	uint8_t flags;
-	uint8_t spare;
-	uint16_t n_up, n_down, n_fars, n_filters;
+	uint32_t units : 24;           // of the whole block, in RULESET_UNIT
+	uint32_t flags : 8;
+	uint16_t n_up, n_down; // PDRs that are walked
+	uint16_t n_fars, n_filters;
 	uint16_t fars_at, filters_at; // offsets from the start of the block, in 16 bytes
 	struct pdr pdrs[];
 };

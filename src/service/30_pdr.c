@@ -4,6 +4,18 @@
 
 #include "service/30_pdr.h"
 
+void pdr_beyond_walk(struct worker *w, struct pkt *p)
+{
+	const struct ruleset *rs = line_rules(w, p->line);
+	const uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->user);
+	const struct pdr *pdr = ruleset_beyond_walk(rs, p->flags & PKT_F_UP, p, user);
+
+	if (pdr)
+		pdr_take(w, p, pdr);
+	else
+		pkt_drop(w, p, DROP_no_pdr);
+}
+
 SERVICE_RUN(pdr_run, pdr_one)
 
 const struct service service_pdr = {

@@ -14,7 +14,7 @@ static struct ruleset *block(unsigned units, unsigned seed)
 {
 	struct ruleset *rs = calloc(units, RULESET_UNIT);
 
-	rs->units = (uint16_t)units;
+	rs->units = units & 0xffffff;
 	rs->chain_up = seed;
 	for (size_t i = sizeof(*rs); i < ruleset_bytes(rs); i++)
 		((uint8_t *)rs)[i] = (uint8_t)(seed + i);
@@ -140,6 +140,26 @@ static void test_full(void)
 	rule_arena_fini(&arena);
 }
 
+// Blocks of many filters are large (rules/classify.h): all sizes up to the largest.
+static void test_large(void)
+{
+	static const unsigned units[] = {65535, 65536, 65537, 100000, 262144};
+	struct rule_arena arena;
+
+	CU_ASSERT_EQUAL_FATAL(rule_arena_init(&arena, 64u << 20), 0);
+	for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		uint32_t place, small;
+
+		CU_ASSERT_EQUAL_FATAL(intern(&arena, units[i], i, &place), 0);
+		CU_ASSERT_EQUAL_FATAL(intern(&arena, 5, i, &small), 0);
+		CU_ASSERT_TRUE(holds(&arena, place, units[i], i));
+		CU_ASSERT_TRUE(holds(&arena, small, 5, i));
+		rule_arena_release(&arena, place);
+		rule_arena_release(&arena, small);
+	}
+	rule_arena_fini(&arena);
+}
+
 #define LIVE 500
 
 // Blocks of all sizes come and go; none is ever written over by another.
@@ -181,9 +201,13 @@ static void test_churn(void)
 }
 
 static CU_TestInfo tests[] = {
-	{"sizes of the region", test_init},      {"equal contents stand once", test_sharing},
-	{"like sessions share", test_sessions},  {"a full arena", test_full},
-	{"blocks that come and go", test_churn}, CU_TEST_INFO_NULL,
+	{"sizes of the region", test_init},
+	{"equal contents stand once", test_sharing},
+	{"like sessions share", test_sessions},
+	{"a full arena", test_full},
+	{"large blocks", test_large},
+	{"blocks that come and go", test_churn},
+	CU_TEST_INFO_NULL,
 };
 
 UNIT_MAIN("rules_arena")

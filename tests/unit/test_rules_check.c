@@ -348,7 +348,7 @@ static const struct row rows[] = {
 	GOOD(no_change),
 	GOOD(gnb_known),
 	ROW(no_pdrs, 66, -1, 0, 1),
-	ROW(too_many_pdrs, 75, -1, 0, 0),
+	ROW(too_many_pdrs, 75, RULE_PDR, 128, RULE_IE_CREATE_PDR),
 	GOOD(many_pdrs),
 	ROW(too_many_qers, 75, -1, 0, 0),
 	ROW(pdr_without_far, 67, RULE_PDR, 1, 108),
@@ -459,6 +459,7 @@ static void test_format_limits(void)
 	kit_pdr_down(r, 1000, 1, 2);
 	CU_ASSERT_EQUAL(rules_check(r, &wide, &fault), -EINVAL);
 	CU_ASSERT_EQUAL(fault.cause, 75);
+	CU_ASSERT_TRUE(fault.has_rule && fault.rule_type == RULE_PDR && fault.rule_id == 1000);
 	rules_free(r);
 }
 

@@ -522,25 +522,32 @@ static void test_filter_limits(void)
 	const char *ports = "permit out tcp from any 1,2,3,4,5,6,7,8 to assigned 1,2,3,4,5,6,7,8";
 	struct rules *r = kit_open5gs("10.45.0.2", NULL);
 	struct sdf two[2] = {kit_sdf(ports), kit_sdf("permit out ip from any to assigned")};
+	struct compile_conf walked = kit_conf;
 	struct compiled c;
 
 	kit_filter_set(rules_pdr_lookup(r, 1), ports);
-	c = compile(r);
+	walked.walk_max = 4096;
+	c = compile_with(r, &walked);
 	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 1)->n_filters, 64);
 	CU_ASSERT_EQUAL(c.rs->n_filters, 65);
 	compiled_fini(&c);
 
+	// Down is classified, up is walked: only PDR 4's filter remains.
 	CU_ASSERT_EQUAL_FATAL(rules_pdr_filters_set(rules_pdr_lookup(r, 1), two, 2), 0);
-	refused(r, PFCP_CAUSE_NO_RESOURCES, RULE_PDR, 1, RULE_IE_SDF_FILTER);
+	c = compile(r);
+	CU_ASSERT_EQUAL(c.rs->n_filters, 1);
+	CU_ASSERT_EQUAL(c.rs->n_up, 2);
+	CU_ASSERT_EQUAL(c.rs->n_down, 0);
+	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 4)->n_filters, 1);
+	compiled_fini(&c);
 	rules_pdr_filters_set(rules_pdr_lookup(r, 1), NULL, 0);
 
-	for (uint16_t i = 0; i < 16; i++)
+	// 64 ways of 64, but the session has four PDRs more, each an alternative.
+	for (uint16_t i = 0; i < 64; i++)
 		kit_filter_set(kit_pdr_down(r, (uint16_t)(100 + i), 10, 1), ports);
-	// The last PDR finds one filter's room less than it needs: PDR 4 has it.
-	refused(r, PFCP_CAUSE_NO_RESOURCES, RULE_PDR, 115, RULE_IE_SDF_FILTER);
-	rules_pdr_filters_set(rules_pdr_lookup(r, 4), NULL, 0);
+	refused(r, PFCP_CAUSE_NO_RESOURCES, RULE_PDR, 163, RULE_IE_SDF_FILTER);
+	kit_filter_set(rules_pdr_lookup(r, 163), "permit out tcp from any 1-60 to assigned");
 	c = compile(r);
-	CU_ASSERT_EQUAL(c.rs->n_filters, 1024);
 	compiled_fini(&c);
 	rules_free(r);
 }
