@@ -344,15 +344,30 @@ static unsigned pdr_locals(const struct build *b, const struct pdr_rule *rule, b
 	return b->n_ues;
 }
 
+// What a PDR with too many compiled filters has too much of.
+static enum rule_ie filters_ie(const struct pdr_rule *rule)
+{
+	return rule->pdi.app == RULES_APP_NONE ? RULE_IE_SDF_FILTER : RULE_IE_APPLICATION_ID;
+}
+
+// Adds an SDF filter, NULL: every packet, for each flow of the PDR's application if it has one.
 static int pdr_filter_add(struct build *b, const struct pdr_rule *rule, const struct sdf *sdf,
 			  const struct prefix *local)
 {
-	int rc = filters_add(&b->filters, sdf, local);
+	const struct sdf *flows = NULL;
+	unsigned n_flows = 0;
+	int rc = 0;
 
+	if (rule->pdi.app == RULES_APP_NONE)
+		rc = filters_add(&b->filters, sdf, NULL, local);
+	else if (b->conf->app_flows)
+		flows = b->conf->app_flows(b->conf->app_ctx, rule->pdi.app, &n_flows);
+	for (unsigned i = 0; i < n_flows && rc == 0; i++)
+		rc = filters_add(&b->filters, sdf, &flows[i], local);
 	if (rc == -ENOMEM)
 		return fault_cause(b->fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
 	if (rc != 0)
-		return no_resources(b, rule, RULE_IE_SDF_FILTER, "too many compiled filters");
+		return no_resources(b, rule, filters_ie(rule), "too many compiled filters");
 	return 0;
 }
 
@@ -364,7 +379,7 @@ static int pdr_filters(struct build *b, const struct pdr_rule *rule, bool relays
 	unsigned n_sdfs = rule->pdi.n_filters;
 	unsigned first = b->filters.n;
 
-	if (n_sdfs == 0 && n_locals == 0)
+	if (n_sdfs == 0 && n_locals == 0 && rule->pdi.app == RULES_APP_NONE)
 		return 0;
 	for (unsigned i = 0; i < (n_sdfs ? n_sdfs : 1); i++) {
 		const struct sdf *sdf =
@@ -376,7 +391,9 @@ static int pdr_filters(struct build *b, const struct pdr_rule *rule, bool relays
 		}
 	}
 	*span = (struct filter_span){first, b->filters.n - first};
-	if (span->n == 0) // what its filters and its address say excludes each other
+	// What its filters, its application and its address say excludes each other, or nothing is the
+	// application's traffic.
+	if (span->n == 0)
 		pdr->families = 0;
 	return 0;
 }

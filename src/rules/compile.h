@@ -40,6 +40,10 @@ struct compile_conf {
 	void *chain_ctx;
 	unsigned walk_max; // alternatives of a direction that are walked, more are classified; 0:
 			   // COMPILE_WALK_MAX
+	// The flow descriptions of an application (struct pdi), any of which its traffic matches: *ret_n of them,
+	// valid until control returns to its loop. None: nothing is its traffic. NULL: there are no applications.
+	const struct sdf *(*app_flows)(void *ctx, uint16_t app, unsigned *ret_n);
+	void *app_ctx;
 };
 
 // A GTP-U tunnel that the session sends to. Two are the same when all of it is.

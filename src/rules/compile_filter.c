@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct sdf_port_range all_ports = {0, UINT16_MAX};
+// Ranges of one side's ports that two lists have in common.
+#define PORTS_MAX (SDF_MAX_PORTS * SDF_MAX_PORTS)
+
+struct ports {
+	unsigned n;
+	struct sdf_port_range ranges[PORTS_MAX];
+};
 
 static int filter_append(struct filter_list *list, const struct filter *f)
 {
@@ -76,10 +82,12 @@ static bool filter_addresses(struct filter *f, const struct prefix *remote,
 	return true;
 }
 
-// Everything but ports and addresses.
-static void filter_rest(struct filter *f, const struct sdf *sdf)
+// Everything but ports and addresses. False where the filter has come to exclude every packet.
+static bool filter_rest(struct filter *f, const struct sdf *sdf)
 {
 	if (sdf->has_flow && !sdf->any_proto) {
+		if ((f->flags & FILTER_F_PROTO) && f->proto != sdf->proto)
+			return false;
 		f->flags |= FILTER_F_PROTO;
 		f->proto = sdf->proto;
 	}
@@ -103,26 +111,54 @@ static void filter_rest(struct filter *f, const struct sdf *sdf)
 		f->flow_label = sdf->flow_label;
 		f->family = ADDR_V6; // no other has one
 	}
+	// No packet both opens a connection and belongs to one.
+	return (f->flags & (FILTER_F_ESTABLISHED | FILTER_F_SETUP)) !=
+	       (FILTER_F_ESTABLISHED | FILTER_F_SETUP);
+}
+
+// What both sides allow; a side without ports allows all. False where both name some and none is in both.
+static bool ports_meet(const struct sdf_side *a, const struct sdf_side *b, struct ports *ret)
+{
+	const struct sdf_side *all = a->n_ports == 0 ? b : a;
+
+	ret->n = 0;
+	if (a->n_ports == 0 || b->n_ports == 0) {
+		memcpy(ret->ranges, all->ports, all->n_ports * sizeof(ret->ranges[0]));
+		ret->n = all->n_ports;
+		return true;
+	}
+	for (unsigned i = 0; i < a->n_ports * (unsigned)b->n_ports; i++) {
+		const struct sdf_port_range *x = &a->ports[i / b->n_ports];
+		const struct sdf_port_range *y = &b->ports[i % b->n_ports];
+		struct sdf_port_range both = {x->low > y->low ? x->low : y->low,
+					      x->high < y->high ? x->high : y->high};
+
+		if (both.low <= both.high)
+			ret->ranges[ret->n++] = both;
+	}
+	return ret->n > 0;
 }
 
 // One filter for each pair of a remote and a local range.
-static int filters_add_ports(struct filter_list *list, struct filter *f, const struct sdf *sdf)
+static int filters_add_ports(struct filter_list *list, struct filter *f, const struct ports *remote,
+			     const struct ports *local)
 {
-	unsigned n_remote = sdf->from.n_ports, n_local = sdf->to.n_ports;
-	const struct sdf_port_range *remote = n_remote ? sdf->from.ports : &all_ports;
-	const struct sdf_port_range *local = n_local ? sdf->to.ports : &all_ports;
+	static const struct sdf_port_range all = {0, UINT16_MAX};
 
-	if (n_remote == 0 && n_local == 0)
+	if (remote->n == 0 && local->n == 0)
 		return filter_append(list, f);
 	f->flags |= FILTER_F_PORTS;
-	for (unsigned r = 0; r < (n_remote ? n_remote : 1); r++) {
-		for (unsigned l = 0; l < (n_local ? n_local : 1); l++) {
+	for (unsigned r = 0; r < (remote->n ? remote->n : 1); r++) {
+		const struct sdf_port_range *from = remote->n ? &remote->ranges[r] : &all;
+
+		for (unsigned l = 0; l < (local->n ? local->n : 1); l++) {
+			const struct sdf_port_range *to = local->n ? &local->ranges[l] : &all;
 			int rc;
 
-			f->remote_low = remote[r].low;
-			f->remote_high = remote[r].high;
-			f->local_low = local[l].low;
-			f->local_high = local[l].high;
+			f->remote_low = from->low;
+			f->remote_high = from->high;
+			f->local_low = to->low;
+			f->local_high = to->high;
 			rc = filter_append(list, f);
 			if (rc != 0)
 				return rc;
@@ -131,19 +167,24 @@ static int filters_add_ports(struct filter_list *list, struct filter *f, const s
 	return 0;
 }
 
-int filters_add(struct filter_list *list, const struct sdf *sdf, const struct prefix *local)
+int filters_add(struct filter_list *list, const struct sdf *sdf, const struct sdf *flow,
+		const struct prefix *local)
 {
 	static const struct sdf everything;
 	static const struct prefix anywhere;
-	struct prefix at;
+	struct ports remote_ports, local_ports;
+	struct prefix remote, at;
 	struct filter f;
 
-	if (sdf == NULL)
-		sdf = &everything;
+	sdf = sdf ? sdf : &everything;
+	flow = flow ? flow : &everything;
 	memset(&f, 0, sizeof(f)); // also what no field names: blocks are compared as bytes
-	filter_rest(&f, sdf);
-	if (!prefix_meet(&sdf->to.prefix, local ? local : &anywhere, &at) ||
-	    !filter_addresses(&f, &sdf->from.prefix, &at))
+	if (!filter_rest(&f, sdf) || !filter_rest(&f, flow) ||
+	    !prefix_meet(&sdf->from.prefix, &flow->from.prefix, &remote) ||
+	    !prefix_meet(&sdf->to.prefix, local ? local : &anywhere, &at) ||
+	    !prefix_meet(&at, &flow->to.prefix, &at) || !filter_addresses(&f, &remote, &at) ||
+	    !ports_meet(&sdf->from, &flow->from, &remote_ports) ||
+	    !ports_meet(&sdf->to, &flow->to, &local_ports))
 		return 0;
-	return filters_add_ports(list, &f, sdf);
+	return filters_add_ports(list, &f, &remote_ports, &local_ports);
 }

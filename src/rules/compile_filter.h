@@ -16,7 +16,8 @@ struct filter_list {
 	unsigned n, room;
 };
 
-// Add the alternatives of `sdf` (NULL: every packet) for packets whose UE side is in `local` (NULL: any):
-// one for each pair of port ranges; none where the two exclude each other. 0, -E2BIG beyond
-// COMPILE_MAX_FILTERS, or -ENOMEM.
-int filters_add(struct filter_list *list, const struct sdf *sdf, const struct prefix *local);
+// Add the alternatives of packets that match `sdf` (NULL: every packet), `flow` of an application (NULL: every
+// packet) and whose UE side is in `local` (NULL: any): one for each pair of port ranges; none where what they
+// say excludes each other. 0, -E2BIG beyond COMPILE_MAX_FILTERS, or -ENOMEM.
+int filters_add(struct filter_list *list, const struct sdf *sdf, const struct sdf *flow,
+		const struct prefix *local);

@@ -20,6 +20,7 @@
 #define RULES_MAX_PDR_REFS 4 // QERs, and URRs, that one PDR may name
 #define RULES_MAX_TUNNELS 16 // local F-TEIDs of one session
 #define RULES_NI_NONE 0xffff // no Network Instance was given
+#define RULES_APP_NONE 0     // no Application ID was given
 
 // Source Interface and Destination Interface values (TS 29.244 8.2.2, 8.2.24).
 enum interface_value {
@@ -69,6 +70,9 @@ struct pdi {
 	uint64_t qfis; // bit per QFI that matches; 0: any
 	uint8_t n_filters;
 	struct sdf *filters; // any matches; none: every packet does. Heap, owned by the PDR
+	// Number of the application whose traffic it matches, besides the filters, or RULES_APP_NONE. What its
+	// traffic is, is not the model's to know: compile_conf.app_flows does.
+	uint16_t app;
 };
 
 struct pdr_rule {

@@ -38,6 +38,24 @@ static const char *const flows[] = {
 	"permit out 6 from 10.9.9.0/25 to 10.45.0.0/31",
 };
 
+// Applications: two flows, one with ports, one whose flows have gone.
+static const char *const app_texts[][2] = {
+	{"permit out ip from 10.9.8.0/23 to assigned", "permit out 17 from 2001:db8:1::/48 to any"},
+	{"permit out 6 from any 3-4,8 to assigned 4-5", NULL},
+	{NULL, NULL},
+};
+
+static const struct sdf *app_flows(void *ctx, uint16_t app, unsigned *ret_n)
+{
+	static struct sdf parsed[2];
+
+	*ret_n = 0;
+	for (unsigned i = 0; i < 2; i++)
+		if (app_texts[app - 1][i])
+			parsed[(*ret_n)++] = kit_sdf(app_texts[app - 1][i]);
+	return parsed;
+}
+
 static struct sdf random_sdf(void)
 {
 	struct sdf sdf = {0};
@@ -68,6 +86,8 @@ static void random_pdi(struct pdr_rule *pdr, bool several)
 	for (unsigned i = 0; i < n; i++)
 		sdfs[i] = random_sdf();
 	CU_ASSERT_EQUAL_FATAL(rules_pdr_filters_set(pdr, sdfs, n), 0);
+	if (below(4) == 0)
+		pdr->pdi.app = (uint16_t)(1 + below(3));
 	if (pdr->pdi.has_fteid && below(2))
 		pdr->pdi.qfis = 1ull << (1 + below(2)) | 1ull << 9;
 	if (below(3) == 0)
@@ -252,6 +272,21 @@ static bool naive_filter(const struct sdf *sdf, const struct packet *k)
 	       naive_side(&sdf->to, k, k->local, k->local_port);
 }
 
+// Whether the packet is the application's, if the PDR names one.
+static bool naive_app(const struct pdr_rule *pdr, const struct packet *k)
+{
+	bool any = pdr->pdi.app == RULES_APP_NONE;
+	const struct sdf *of_app;
+	unsigned n = 0;
+
+	if (any)
+		return true;
+	of_app = app_flows(NULL, pdr->pdi.app, &n);
+	for (unsigned i = 0; i < n; i++)
+		any |= naive_filter(&of_app[i], k);
+	return any;
+}
+
 static bool naive_ue(const struct ue_ip *ue, const struct packet *k)
 {
 	if (k->p.family == 4)
@@ -285,7 +320,7 @@ static bool naive_pdr(const struct rules *r, const struct pdr_rule *pdr, const s
 		return false;
 	for (unsigned i = 0; i < pdr->pdi.n_filters; i++)
 		any |= naive_filter(&pdr->pdi.filters[i], k);
-	return any;
+	return any && naive_app(pdr, k);
 }
 
 static const struct pdr_rule *naive_match(const struct rules *r, const struct packet *k)
@@ -327,6 +362,7 @@ static void match_round(unsigned round, unsigned *hits, unsigned *misses)
 	struct compiled c;
 
 	conf.walk_max = round % 4 < 2 ? 0 : 1; // walked, or classified as soon as there are two
+	conf.app_flows = app_flows;
 	CU_ASSERT_EQUAL_FATAL(rules_compile(r, &conf, &c, &fault), 0);
 	for (unsigned i = 0; i < PACKETS; i++) {
 		struct packet k = random_packet(several);
