@@ -2,6 +2,7 @@
 //
 // Control thread. Everything is sized once, here; nothing grows later but the rules' arena, which is only reserved.
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "app/upf.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "pfcp/pfd.h"
 #include "pipeline/pipeline.h"
 
 #define ARENA_BYTES_EACH 1024 // of address space for a session's rules, were none alike
@@ -216,6 +218,24 @@ static void n4_ifaces_fill(struct upf *upf)
 		};
 }
 
+// What the configuration says of applications. Its flow descriptions have been parsed before, one by one.
+static int apps_make(struct upf *upf)
+{
+	for (unsigned i = 0; i < upf->config.n_apps; i++) {
+		const struct config_application *app = &upf->config.apps[i];
+		const char *why = "more flow descriptions than one PDR can match";
+		int rc = pfd_own_add(upf->n4->env.pfds, app->name, app->flow, &why);
+
+		if (rc == -ENOMEM)
+			return no_memory("applications");
+		if (rc != 0) {
+			log_error("applications: %s: %s", app->name, why);
+			return -1;
+		}
+	}
+	return 0;
+}
+
 static int n4_make(struct upf *upf)
 {
 	const struct config *c = &upf->config;
@@ -256,8 +276,11 @@ static int n4_make(struct upf *upf)
 	conf.max_filters = c->sessions.filters;
 	conf.max_answers_per_peer = c->n4.requests_per_peer;
 	conf.max_reports = c->n4.reports;
+	conf.max_apps = c->n4.applications;
+	conf.max_app_pfds = c->n4.application_pfds;
+	conf.max_pfd_bytes = c->n4.pfd_bytes;
 	upf->n4 = n4_new(&conf, &env, &n4_session_ops);
-	return upf->n4 ? 0 : no_memory("N4");
+	return upf->n4 ? apps_make(upf) : no_memory("N4");
 }
 
 int upf_sessions_make(struct upf *upf)

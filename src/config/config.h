@@ -17,6 +17,7 @@
 #define CONFIG_IFACE_ADDRESSES_MAX 16
 #define CONFIG_NIS_MAX 64
 #define CONFIG_NI_POOLS_MAX 16
+#define CONFIG_APPLICATIONS_MAX 32
 #define CONFIG_CPUS_MAX 64
 #define CONFIG_N4_PEERS_MAX 64
 
@@ -119,6 +120,12 @@ struct config_ni {
 	uint32_t n_pools;
 };
 
+// One flow description of an application, which may have several.
+struct config_application {
+	char name[64];
+	char flow[160];
+};
+
 struct config_n4 {
 	struct addr address;
 	uint32_t port;
@@ -131,6 +138,9 @@ struct config_n4 {
 	uint32_t associations;
 	uint32_t requests_per_peer;
 	uint32_t reports; // that wait
+	uint32_t applications;
+	uint32_t application_pfds;
+	uint32_t pfd_bytes;
 };
 
 struct config_gtpu {
@@ -154,6 +164,8 @@ struct config {
 	uint32_t n_ifaces;                    // at least 1
 	struct config_ni nis[CONFIG_NIS_MAX]; // the first is the default one
 	uint32_t n_nis;
+	struct config_application apps[CONFIG_APPLICATIONS_MAX];
+	uint32_t n_apps;
 	struct config_n4 n4;
 	struct config_gtpu gtpu;
 	struct config_cli cli;

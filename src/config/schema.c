@@ -10,17 +10,6 @@
 
 #include "config/config.h"
 
-// Where a row's value stands: offset and size of a field of its map's struct.
-#define FIELD(type, field)                                                                         \
-	.offset = offsetof(struct type, field), .size = sizeof(((struct type *)0)->field)
-
-// The same for a list, with its count.
-#define LIST(type, field, count)                                                                   \
-	FIELD(type, field),                                                                        \
-		.n_offset = offsetof(struct type, count),                                          \
-		.item_size = sizeof(((struct type *)0)->field[0]),                                 \
-		.n_max = sizeof(((struct type *)0)->field) / sizeof(((struct type *)0)->field[0])
-
 #define WORDS(...)                                                                                 \
 	.words = (const char *const[])                                                             \
 	{                                                                                          \
@@ -469,6 +458,27 @@ static const struct schema_key schema_n4[] = {
 	 .max = 16777216,
 	 .def = "65536",
 	 .help = "Session reports that wait for an SMF to take them."},
+	{.name = "applications",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, applications),
+	 .min = 0,
+	 .max = 4096,
+	 .def = "256",
+	 .help = "Applications with PFDs (packet flow descriptions), those of this file counted."},
+	{.name = "application_pfds",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, application_pfds),
+	 .min = 1,
+	 .max = 255,
+	 .def = "64",
+	 .help = "Flow descriptions, URLs and domain names of one application."},
+	{.name = "pfd_bytes",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, pfd_bytes),
+	 .min = 4096,
+	 .max = 1073741824,
+	 .def = "4194304",
+	 .help = "Memory for all PFDs that SMFs have given."},
 	{0},
 };
 
@@ -552,6 +562,12 @@ const struct schema_key schema_top[] = {
 	 LIST(config, nis, n_nis),
 	 .children = schema_ni,
 	 .help = "The data networks. The first is meant where an SMF names none."},
+	{.name = "applications",
+	 .type = SCHEMA_LIST,
+	 LIST(config, apps, n_apps),
+	 .children = schema_application,
+	 .help = "Flow descriptions of applications that rules may name (Application ID). Those that an "
+		 "SMF gives an application take the place of these."},
 	{.name = "n4",
 	 .type = SCHEMA_MAP,
 	 FIELD(config, n4),

@@ -56,3 +56,17 @@ struct schema_key {
 
 // The file's top level.
 extern const struct schema_key schema_top[];
+
+// Rows of an element of `applications` (schema_application.c).
+extern const struct schema_key schema_application[];
+
+// Where a row's value stands: offset and size of a field of its map's struct.
+#define FIELD(type, field)                                                                         \
+	.offset = offsetof(struct type, field), .size = sizeof(((struct type *)0)->field)
+
+// The same for a list, with its count.
+#define LIST(type, field, count)                                                                   \
+	FIELD(type, field),                                                                        \
+		.n_offset = offsetof(struct type, count),                                          \
+		.item_size = sizeof(((struct type *)0)->field[0]),                                 \
+		.n_max = sizeof(((struct type *)0)->field) / sizeof(((struct type *)0)->field[0])

@@ -418,6 +418,7 @@ int n4_change_begin(struct n4_change *change, struct pfcp_fault *fault)
 	if (fteid_assign(n4, &session->slot, change->rules, &change->tunnels, fault) == 0) {
 		if (change_compile(change, fault) == 0) {
 			session->change = change;
+			app_rules_taken(n4, session, change->rules);
 			return 0;
 		}
 		fteid_give(n4, &session->slot, change->rules, change->tunnels.taken);
@@ -451,6 +452,7 @@ static void give_all(struct n4 *n4, struct n4_session *session)
 	holding_give(n4, &session->holding);
 	fteid_give(n4, &session->slot, session->rules, fteid_numbers(session->rules));
 	slots_give(n4->env.slots, &session->slot);
+	app_rules_given(n4, session, session->rules, NULL);
 	rules_free(session->rules);
 	session->rules = NULL;
 }
@@ -469,8 +471,10 @@ static void change_commit(struct n4_change *change)
 	}
 	ue_keys_del(n4, &session->holding, &change->holding);
 	holding_give(n4, &session->holding);
-	if (session->rules)
+	if (session->rules) {
 		fteid_give(n4, &session->slot, session->rules, change->tunnels.dropped);
+		app_rules_given(n4, session, session->rules, change->rules);
+	}
 	rules_free(session->rules);
 	session->rules = change->rules;
 	session->holding = change->holding;

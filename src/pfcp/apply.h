@@ -54,6 +54,14 @@ int n4_change_begin(struct n4_change *change, struct pfcp_fault *fault);
 // been given back, its slot too. -ENOMEM: it stays as it is.
 int n4_change_end(struct n4_change *change);
 
+// The session is to have rules, which have been compiled, or no longer has them but has `left` (NULL: none): keeps
+// account of the applications that they name (app_sessions.c).
+void app_rules_taken(struct n4 *n4, struct n4_session *session, const struct rules *rules);
+void app_rules_given(struct n4 *n4, struct n4_session *session, const struct rules *rules,
+		     const struct rules *left);
+// Marks a bounded number of the sessions that name applications whose PFDs have changed.
+void app_sessions_tick(struct n4 *n4);
+
 // Gives back all that the session and a change of it hold, without waiting for its owner: the context ends.
 // The change's request is discarded; `done` will not be called.
 void n4_session_abandon(struct n4 *n4, struct n4_session *session);

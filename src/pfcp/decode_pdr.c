@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pfcp/decode.h"
+#include "pfcp/pfd.h"
 #include "rules/sdf.h"
 
 #define IF_TYPE_N9 15 // 3GPP Interface Type (TS 29.244 8.2.118)
@@ -235,6 +236,27 @@ static int take_filters(struct decode *d, void *rule, const struct pfcp_ie *firs
 	return 0;
 }
 
+// An application that nothing detects whole would match less than the SMF thinks, so it is refused.
+static int take_app(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	const struct pfd_table *pfds = d->env->pfds;
+	struct pdr_rule *pdr = rule;
+	uint16_t app = RULES_APP_NONE;
+
+	if (ie->len > 0) {
+		app = pfd_app_lookup(pfds, ie->data, ie->len);
+		if (app == RULES_APP_NONE)
+			return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie->type,
+					    "no application with PFDs has this Application ID");
+		if (!pfd_app_set(pfd_app_get(pfds, app))->detectable)
+			return decode_fault(
+				d, PFCP_CAUSE_RULE_FAILURE, ie->type,
+				"the application is detected by more than flow descriptions");
+	}
+	pdr->pdi.app = app;
+	return 0;
+}
+
 static int take_qfis(struct decode *d, void *rule, const struct pfcp_ie *first)
 {
 	struct pdr_rule *pdr = rule;
@@ -263,11 +285,11 @@ static const struct decode_row pdi_rows[] = {
 	{PFCP_IE_F_TEID, false, take_fteid},
 	{PFCP_IE_UE_IP_ADDRESS, false, take_ue_ip},
 	{PFCP_IE_SDF_FILTER, false, take_filters},
+	{PFCP_IE_APPLICATION_ID, false, take_app},
 	{PFCP_IE_QFI, false, take_qfis},
 	{PFCP_IE_LOCAL_INGRESS_TUNNEL, false, NULL},
 	{PFCP_IE_REDUNDANT_TRANSMISSION_DETECTION_PARAMETERS, false, NULL},
 	{PFCP_IE_TRAFFIC_ENDPOINT_ID, false, NULL},
-	{PFCP_IE_APPLICATION_ID, false, NULL},
 	{PFCP_IE_ETHERNET_PDU_SESSION_INFORMATION, false, NULL},
 	{PFCP_IE_ETHERNET_PACKET_FILTER, false, NULL},
 	{PFCP_IE_IP_MULTICAST_ADDRESSING_INFO, false, NULL},

@@ -33,7 +33,7 @@ struct dispatch_row {
 
 static const struct dispatch_row rows[PFCP_MSG_COUNT] = {
 	[PFCP_HEARTBEAT_REQUEST] = {HEARTBEAT, NULL, 0},
-	[PFCP_PFD_MANAGEMENT_REQUEST] = NODE(node_not_supported),
+	[PFCP_PFD_MANAGEMENT_REQUEST] = NODE(node_pfds),
 	[PFCP_ASSOCIATION_SETUP_REQUEST] = NODE(node_setup),
 	[PFCP_ASSOCIATION_UPDATE_REQUEST] = NODE(node_update),
 	[PFCP_ASSOCIATION_RELEASE_REQUEST] = NODE(node_release),

@@ -82,7 +82,7 @@ static void node_answer(struct n4_request *rq, const struct pfcp_fault *fault)
 	n4_answer(rq, &w);
 }
 
-static void node_accept(struct n4_request *rq)
+void node_accept(struct n4_request *rq)
 {
 	struct pfcp_fault none = {0};
 

@@ -17,8 +17,14 @@ void node_setup(struct n4 *n4, struct n4_request *rq);
 void node_update(struct n4 *n4, struct n4_request *rq);
 void node_release(struct n4 *n4, struct n4_request *rq);
 
+// PFD Management (handle_pfd.c).
+void node_pfds(struct n4 *n4, struct n4_request *rq);
+
 // 76 to a request that no row serves.
 void node_not_supported(struct n4 *n4, struct n4_request *rq);
+
+// Accepts a node request.
+void node_accept(struct n4_request *rq);
 
 // Refuses a node request: Node ID, Cause, Offending IE, and what else its answer must have.
 void node_refuse(struct n4_request *rq, const struct pfcp_fault *fault);

@@ -13,6 +13,7 @@
 #include "pfcp/assoc.h"
 #include "pfcp/dispatch.h"
 #include "pfcp/endpoint.h"
+#include "pfcp/pfd.h"
 #include "pfcp/writer.h"
 #include "pfcp/xact.h"
 #include "rules/model.h"
@@ -35,6 +36,9 @@ void n4_conf_init(struct n4_conf *conf)
 		.max_waiting_bytes = 64u << 20,
 		.max_requests = 65536,
 		.max_reports = 65536,
+		.max_apps = 256,
+		.max_app_pfds = 64,
+		.max_pfd_bytes = 4u << 20,
 	};
 }
 
@@ -73,6 +77,7 @@ static int conf_copy(struct n4 *n4, const struct n4_conf *conf)
 struct n4 *n4_new(const struct n4_conf *conf, const struct n4_env *env,
 		  const struct n4_session_ops *ops)
 {
+	const struct pfd_limits limits = {conf->max_apps, conf->max_app_pfds, conf->max_pfd_bytes};
 	struct n4 *n4 = calloc(1, sizeof(*n4));
 
 	if (n4 == NULL || conf_copy(n4, conf) < 0) {
@@ -83,7 +88,8 @@ struct n4 *n4_new(const struct n4_conf *conf, const struct n4_env *env,
 	n4->recovery = clock_ntp_s();
 	n4->assocs = assoc_table_new();
 	n4->xacts = xact_table_new(conf);
-	if (n4->assocs && n4->xacts && ops->init(n4) == 0)
+	n4->env.pfds = pfd_table_new(&limits);
+	if (n4->assocs && n4->xacts && n4->env.pfds && ops->init(n4) == 0)
 		n4->ops = ops;
 	if (n4->ops == NULL) {
 		n4_free(n4);
@@ -101,6 +107,7 @@ void n4_free(struct n4 *n4)
 		n4->ops->fini(n4);
 	assoc_table_free(n4);
 	xact_table_free(n4->xacts);
+	pfd_table_free(n4->env.pfds);
 	free((void *)(uintptr_t)n4->conf.peers);
 	free(n4);
 }

@@ -26,6 +26,7 @@ struct n4_endpoint;
 struct n4_request;
 struct n4_sessions; // of the session half
 struct neigh;
+struct pfd_table;
 struct rule_arena;
 struct slots;
 struct worker;
@@ -59,6 +60,9 @@ struct n4_conf {
 	uint64_t max_waiting_bytes;    // memory of requests in progress
 	uint32_t max_requests;         // requests of ours without an answer yet
 	uint32_t max_reports;          // session reports that wait, of all sessions
+	uint32_t max_apps;             // applications with PFDs
+	uint32_t max_app_pfds;         // flow descriptions, URLs and so on of one application
+	uint64_t max_pfd_bytes;        // memory of all PFDs that CP functions have given
 };
 
 // The values used where the configuration says nothing.
@@ -102,6 +106,7 @@ struct n4_env {
 	// Says that a UE address outside of the configured pools is in use, or no longer. May be NULL.
 	void (*ue_prefix)(void *ctx, unsigned iface, const struct prefix *prefix, bool add);
 	void *ue_prefix_ctx;
+	struct pfd_table *pfds; // n4_new() makes it
 };
 
 // The session half, as the node half sees it (pfcp/handle_session.c gives one; tests give others).
@@ -147,6 +152,7 @@ extern const struct n4_session_ops n4_session_ops; // pfcp/handle_session.c
 	N4_COUNTER(takeovers_refused, "attempts to take the Node ID of a living peer")             \
 	N4_COUNTER(reports_lost, "session reports that there was no room for")                     \
 	N4_COUNTER(reports_refused, "session reports that an SMF did not accept")                  \
+	N4_COUNTER(pfds_full, "PFD requests refused: as many as are allowed")                      \
 	N4_COUNTER(discard_peer, "discarded: the sender is not among the peers allowed")           \
 	N4_COUNTER(discard_header, "discarded: header that cannot be trusted")                     \
 	N4_COUNTER(discard_version, "discarded: another version, answered as such")                \

@@ -11,6 +11,7 @@
 #include "base/rand.h"
 #include "pfcp/assoc.h"
 #include "pfcp/apply.h"
+#include "pfcp/pfd.h"
 #include "pfcp/report.h"
 
 #define BUCKETS_MIN 64
@@ -38,6 +39,8 @@ static int compile_conf_init(struct n4 *n4, struct n4_sessions *table)
 		.default_iface = COMPILE_IFACE_NONE,
 		.chain = env->chain,
 		.chain_ctx = env->chain_ctx,
+		.app_flows = pfd_app_flows,
+		.app_ctx = env->pfds,
 	};
 	for (unsigned i = env->n_ifaces; i-- > 0;)
 		if (env->ifaces[i].roles & N4_ROLE_N6)
@@ -56,6 +59,7 @@ int n4_sessions_init(struct n4 *n4)
 		buckets *= 2;
 	TAILQ_INIT(&table->refresh);
 	TAILQ_INIT(&table->reporting);
+	TAILQ_INIT(&table->of_apps);
 	table->mask = buckets - 1;
 	table->buckets = calloc(buckets, sizeof(struct n4_session *));
 	if (!table->buckets || compile_conf_init(n4, table) < 0) {
@@ -143,6 +147,7 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 {
 	struct n4_session **at = bucket_get(n4->sessions, session->seid);
 
+	assert(session->apps_generation == 0);
 	while (*at != session)
 		at = &(*at)->next;
 	*at = session->next;

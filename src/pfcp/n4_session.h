@@ -47,6 +47,10 @@ struct n4_session {
 	struct n4_session *next; // in the bucket of its SEID
 	LIST_ENTRY(n4_session) of_assoc;
 	TAILQ_ENTRY(n4_session) of_refresh; // while `refresh` is set
+	// While its rules, or those of a change under way, name applications: up to which generation of their PFDs
+	// it has been compiled or marked (pfcp/app_sessions.c); 0: they name none.
+	TAILQ_ENTRY(n4_session) of_apps;
+	uint64_t apps_generation;
 	struct assoc *assoc;
 	struct slot slot;
 	struct rules *rules; // what the owner has; NULL until it first has any
@@ -85,6 +89,7 @@ struct n4_sessions {
 	uint32_t mask; // number of buckets less one
 	uint32_t n;
 	struct n4_refresh_list refresh;     // sessions that are due for it, in order
+	struct n4_refresh_list of_apps;     // whose rules name applications, by apps_generation
 	struct n4_reporting_list reporting; // sessions with reports to send
 	uint32_t n_reports;                 // of all sessions
 	// Reads what an accepted report's answer says; NULL: nobody.

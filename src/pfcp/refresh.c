@@ -54,8 +54,10 @@ void session_refresh_run(struct n4 *n4, struct n4_session *session)
 // Marks of sessions that are busy stay: their turn's end sees them.
 void session_refresh_tick(struct n4 *n4)
 {
-	struct n4_session *next = TAILQ_FIRST(&n4->sessions->refresh);
+	struct n4_session *next;
 
+	app_sessions_tick(n4);
+	next = TAILQ_FIRST(&n4->sessions->refresh);
 	for (unsigned n = 0; next && n < REFRESH_A_TICK; n++) {
 		struct n4_session *session = next;
 

@@ -81,6 +81,14 @@ static inline void ie_labels(unsigned type, const char *name)
 	ie_end(mark);
 }
 
+static inline void ie_text(unsigned type, const char *text)
+{
+	size_t mark = ie_begin(type);
+
+	put_text(text, strlen(text));
+	ie_end(mark);
+}
+
 static inline void ie_sdf(const char *flow, uint32_t bid)
 {
 	size_t mark = ie_begin(23);
@@ -180,6 +188,7 @@ struct pdr_spec {
 	const char *ni;
 	const char *flows[4];
 	uint32_t bids[4]; // of these; without a flow a reference
+	const char *app;
 	unsigned qfi;
 	bool removal; // outer header removal 6
 	unsigned far;
@@ -227,6 +236,8 @@ static inline void put_pdi(const struct pdr_spec *p)
 	for (unsigned i = 0; i < 4; i++)
 		if (p->flows[i] || p->bids[i])
 			ie_sdf(p->flows[i], p->bids[i]);
+	if (p->app)
+		ie_text(24, p->app);
 	if (p->qfi)
 		ie_number(124, p->qfi, 1);
 	if (p->pdi_hex)
@@ -394,7 +405,10 @@ static inline struct found find_ie(struct found in, unsigned type, unsigned n)
 
 static inline struct found answer_ies(void)
 {
-	return (struct found){kit.answer + 16, kit.answer_len > 16 ? kit.answer_len - 16 : 0};
+	size_t header = kit.answer[0] & 1 ? 16 : 8; // with or without SEID
+
+	return (struct found){kit.answer + header,
+			      kit.answer_len > header ? kit.answer_len - header : 0};
 }
 
 static inline struct found answer_ie(unsigned type)

@@ -61,12 +61,15 @@ static const struct setting base[] = {
 	{"interfaces", "tx_descriptors", "64"},
 	{"network_instances", "name", "internet"},
 	{"network_instances", "interface", "access"},
+	{"applications", "name", "web"},
+	{"applications", "flow", "permit out ip from 192.0.2.1 to assigned"},
 	{"n4", "address", "192.0.2.10"},
 };
 
-static const char *const sections[] = {"node",    "log",      "eal",        "mode",
-				       "workers", "sessions", "interfaces", "network_instances",
-				       "n4",      "gtpu",     "cli"};
+static const char *const sections[] = {
+	"node",         "log",      "eal",        "mode",
+	"workers",      "sessions", "interfaces", "network_instances",
+	"applications", "n4",       "gtpu",       "cli"};
 
 static void add(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -85,13 +88,18 @@ static bool same_key(const struct setting *a, const struct setting *b)
 	return strcmp(a->section, b->section) == 0 && strcmp(a->key, b->key) == 0;
 }
 
+static bool is_list(const char *section)
+{
+	return strcmp(section, "interfaces") == 0 || strcmp(section, "network_instances") == 0 ||
+	       strcmp(section, "applications") == 0;
+}
+
 // The base with one setting replaced or added; a NULL value takes it away.
 static void build(char *text, const struct setting *with)
 {
 	text[0] = '\0';
 	for (size_t s = 0; s < N(sections); s++) {
-		bool list = strcmp(sections[s], "interfaces") == 0 ||
-			    strcmp(sections[s], "network_instances") == 0;
+		bool list = is_list(sections[s]);
 		const char *comma = "";
 
 		if (strcmp(sections[s], "mode") == 0) {
@@ -119,11 +127,6 @@ static int load_with(const char *section, const char *key, const char *value)
 
 	build(text, &with);
 	return load(text);
-}
-
-static bool is_list(const char *section)
-{
-	return strcmp(section, "interfaces") == 0 || strcmp(section, "network_instances") == 0;
 }
 
 // Whether there is exactly one error, and it is this key's.
@@ -210,6 +213,9 @@ static const struct {
 	{"n4", "associations", 64, 1, 10000, false},
 	{"n4", "requests_per_peer", 1024, 16, 65536, false},
 	{"n4", "reports", 65536, 16, 16777216, false},
+	{"n4", "applications", 256, 0, 4096, false},
+	{"n4", "application_pfds", 64, 1, 255, false},
+	{"n4", "pfd_bytes", 4194304, 4096, 1073741824, false},
 	{"gtpu", "echo_ms", 0, 0, 3600000, false},
 };
 
@@ -342,6 +348,10 @@ static const struct {
 	{"network_instances", "pools", "", "[]", NULL},
 	{"network_instances", "pools", "10.45.0.0/16", "[10.45.0.0/16]", NULL},
 	{"network_instances", "pools", "[\"2001:db8::/64\"]", "[\"2001:db8::/64\"]", NULL},
+	{"applications", "name", "\"\"", NULL, "must not be empty"},
+	{"applications", "flow", NULL, NULL, "is missing"},
+	{"applications", "flow", "deny out ip from any to any", NULL,
+	 "action deny is not allowed (TS 29.212 5.4.2)"},
 	{"n4", "address", NULL, NULL, "is missing"},
 	{"n4", "address", "\"::1\"", "\"::1\"", NULL},
 	{"n4", "address", "192.0.2", NULL, "\"192.0.2\" is not an IP address"},
