@@ -10,6 +10,7 @@
 #include "base/addr.h"
 #include "ctl/reply.h"
 #include "pfcp/n4.h"
+#include "pfcp/pfd.h"
 #include "rules/model.h"
 #include "rules/sdf.h"
 
@@ -179,12 +180,19 @@ static void qfis_put(struct reply *r, uint64_t qfis)
 	reply_list_close(r);
 }
 
+static void app_name_put(struct reply *r, const struct n4 *n4, uint16_t number)
+{
+	const struct pfd_app *app = n4->env.pfds ? pfd_app_get(n4->env.pfds, number) : NULL;
+
+	reply_str(r, NULL, app ? app->name : NULL);
+}
+
 static void pdrs_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
 {
 	static const char *const columns[] = {
-		"id",   "precedence", "source",  "network_instance",     "tunnel",
-		"ue",   "qfis",       "filters", "outer_header_removal", "far",
-		"qers", "urrs",       NULL,
+		"id",   "precedence", "source",      "network_instance",     "tunnel", "ue",
+		"qfis", "filters",    "application", "outer_header_removal", "far",    "qers",
+		"urrs", NULL,
 	};
 
 	reply_table_open(r, "pdrs", columns);
@@ -200,6 +208,7 @@ static void pdrs_put(struct reply *r, const struct n4 *n4, const struct rules *r
 		pdr_ue_put(r, pdr);
 		qfis_put(r, pdr->pdi.qfis);
 		reply_uint(r, NULL, pdr->pdi.n_filters);
+		app_name_put(r, n4, pdr->pdi.app);
 		number_put(r, pdr->outer_header_removal >= 0, (uint64_t)pdr->outer_header_removal);
 		number_put(r, pdr->has_far, pdr->far);
 		ids_put(r, pdr->qers, pdr->n_qers);

@@ -27,6 +27,8 @@ static const struct {
 	 "{\"sessions\":[],\"total\":0,\"next\":null}\n"},
 	{"show neighbours", "none\n", "{\"neighbours\":[]}\n"},
 	{"show associations", "none\n", "{\"associations\":[]}\n"},
+	{"show applications", "none\n\ntotal  0\nbytes  0\nnext   -\n",
+	 "{\"applications\":[],\"total\":0,\"bytes\":0,\"next\":null}\n"},
 	{"show services", "none\n", "{\"services\":[]}\n"},
 	{"show config", "", "{}\n"},
 	{"show drops", "none\n", NULL},
@@ -55,7 +57,7 @@ static const struct {
 	{"", "no command: one of help show\n", CTL_USAGE},
 	{"show",
 	 "incomplete: one of version interfaces interface workers sessions session drops "
-	 "counters neighbours associations pfcp services config\n",
+	 "counters neighbours associations applications pfcp services config\n",
 	 CTL_USAGE},
 	{"show pfcp", "incomplete: one of counters\n", CTL_USAGE},
 	{"shwo version", "unknown command \"shwo\": did you mean \"show\"?\n", CTL_USAGE},
@@ -155,7 +157,7 @@ static void test_help(void)
 		CU_ASSERT_PTR_NOT_NULL(strstr(strbuf_text(&r->out), c->words));
 		CU_ASSERT_PTR_NOT_NULL(c->help);
 	}
-	CU_ASSERT_EQUAL(n, 14);
+	CU_ASSERT_EQUAL(n, 15);
 	r = call_line(&nothing, REPLY_JSON, "help pfcp");
 	CU_ASSERT_STRING_EQUAL(strbuf_text(&r->out),
 			       "{\"commands\":[{\"command\":\"show pfcp counters\",\"help\":"

@@ -10,6 +10,7 @@
 #include "pfcp/assoc.h"
 #include "pfcp/n4.h"
 #include "pfcp/n4_session.h"
+#include "pfcp/pfd.h"
 #include "rules_kit.h"
 #include "worker/mailbox.h"
 #include "worker/worker.h"
@@ -315,12 +316,65 @@ static void test_associations(void)
 	parts_close();
 }
 
+// Pages end behind a whole application, and go on with the next that is there.
+static void test_applications(void)
+{
+	static const struct {
+		const char *line, *text;
+	} rows[] = {
+		{"show applications limit 1",
+		 "{\"applications\":["
+		 "{\"number\":1,\"application\":\"web\",\"source\":\"config\",\"detected\":true,"
+		 "\"pdrs\":1,\"pfd\":1,\"kind\":\"flow\",\"value\":\"permit out ip from any to "
+		 "assigned\"},"
+		 "{\"number\":1,\"application\":\"web\",\"source\":\"config\",\"detected\":true,"
+		 "\"pdrs\":1,\"pfd\":1,\"kind\":\"flow\",\"value\":\"permit out 17 from any to "
+		 "assigned\"}],\"total\":3,\"bytes\":0,\"next\":3}\n"},
+		{"show applications from 2",
+		 "{\"applications\":["
+		 "{\"number\":3,\"application\":\"dns\",\"source\":\"192.0.2.4\",\"detected\":false,"
+		 "\"pdrs\":0,\"pfd\":2,\"kind\":\"url\",\"value\":\"a.example\"},"
+		 "{\"number\":4,\"application\":\"gone\",\"source\":null,\"detected\":false,"
+		 "\"pdrs\":1,\"pfd\":null,\"kind\":null,\"value\":null}],"
+		 "\"total\":3,\"bytes\":0,\"next\":null}\n"},
+	};
+	static struct pfd_app web = {.name = (char *)(uintptr_t) "web", .users = 1},
+			      dns = {.name = (char *)(uintptr_t) "dns"},
+			      gone = {.name = (char *)(uintptr_t) "gone", .users = 1};
+	struct pfd_app *apps[] = {&web, NULL, &dns, &gone};
+	struct pfd_table table = {.apps = apps, .n_apps = 3, .room = 4};
+	static const char one[] = "permit out ip from any to assigned";
+	static const char two[] = "permit out 17 from any to assigned";
+	const char *why;
+
+	parts_open();
+	web.own = pfd_set_new();
+	dns.given = pfd_set_new();
+	CU_ASSERT_EQUAL(node_id_parse("192.0.2.4", &dns.giver), 0);
+	CU_ASSERT_EQUAL(pfd_set_add(web.own, PFD_FLOW, 1, (const uint8_t *)one, strlen(one), &why),
+			0);
+	CU_ASSERT_EQUAL(pfd_set_add(web.own, PFD_FLOW, 1, (const uint8_t *)two, strlen(two), &why),
+			0);
+	CU_ASSERT_EQUAL(pfd_set_add(dns.given, PFD_URL, 2, (const uint8_t *)"a.example", 9, &why),
+			0);
+	n4.env.pfds = &table;
+	for (unsigned i = 0; i < 2; i++)
+		CU_ASSERT_STRING_EQUAL(
+			strbuf_text(&call_line(&view, REPLY_JSON, rows[i].line)->out),
+			rows[i].text);
+	pfd_set_free(web.own);
+	pfd_set_free(dns.given);
+	n4.env.pfds = NULL;
+	parts_close();
+}
+
 static CU_TestInfo tests[] = {
 	{"show session", test_show_session},
 	{"gone meanwhile", test_gone_meanwhile},
 	{"pages", test_pages},
 	{"pages in a bucket", test_pages_in_a_bucket},
 	{"associations", test_associations},
+	{"show applications", test_applications},
 	CU_TEST_INFO_NULL,
 };
 
