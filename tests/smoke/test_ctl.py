@@ -20,8 +20,8 @@ COMMANDS = {  # and a word that the answer has
     "help": "show", "show version": "dpdk", "show interfaces": "access",
     "show interface access": "n3", "show workers": "worker", "show sessions": "seid",
     "show drops": "bad_user_packet", "show counters": "rx", "show neighbours": topology.N6_DN,
-    "show associations": topology.N4_SMF, "show pfcp counters": "rx_bytes",
-    "show services": "gtpu_decap", "show config": "interfaces",
+    "show associations": topology.N4_SMF, "show applications": topology.APPLICATION,
+    "show pfcp counters": "rx_bytes", "show services": "gtpu_decap", "show config": "interfaces",
 }
 
 

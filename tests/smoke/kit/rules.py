@@ -153,3 +153,22 @@ def idle(number=1, bar=1):
     """The Update FAR of a UE that has gone idle: buffer, and tell."""
     return pfcp.IE_UpdateFAR(IE_list=[
         pfcp.IE_FAR_Id(id=number), action(BUFF=1, NOCP=1), pfcp.IE_BAR_Id(id=bar)])
+
+
+def application(name):
+    """An Application ID for a PDI."""
+    return pfcp.IE_ApplicationId(id=name.encode())
+
+
+def pfds(name, *contents):
+    """What PFD Management says of an application: a PFD for each of these pfcp.IE_PFDContents."""
+    contexts = [pfcp.IE_PFDContext(IE_list=[one]) for one in contents]
+    return pfcp.IE_ApplicationID_PFDs(IE_list=[application(name), *contexts])
+
+
+def flow(text, *more):
+    """PFD Contents with a flow description, or several."""
+    if not more:
+        return pfcp.IE_PFDContents(FD=1, flow=text.encode())
+    run = b"".join(len(one).to_bytes(2, "big") + one.encode() for one in more)
+    return pfcp.IE_PFDContents(FD=1, flow=text.encode(), AFD=1, additional_flow=run)

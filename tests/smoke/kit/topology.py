@@ -19,6 +19,7 @@ N6_DN, N6_UPF, N6_NET = "10.10.6.2", "10.10.6.1", "10.10.6.0/24"
 N6_DN6, N6_UPF6 = "fd00:6::2", "fd00:6::1"
 UE_POOL, UE_POOL6 = "10.45.0.0/16", "2001:db8:cafe::/48"
 DNN = "internet"
+APPLICATION, APPLICATION_PORT = "configured", 18007  # of the data network's host
 MODES = ("af_xdp", "af_packet")
 _numbers = itertools.count()  # sets the DPDK files of a process's daemons apart
 
@@ -72,6 +73,9 @@ def configuration(mode, control_socket, workers=1):
              "gateway": N6_DN, "gateway6": N6_DN6},
         ],
         "network_instances": [{"name": DNN, "interface": "core", "pools": [UE_POOL, UE_POOL6]}],
+        "applications": [{
+            "name": APPLICATION,
+            "flow": f"permit out 17 from {N6_DN} {APPLICATION_PORT} to assigned"}],
         "n4": {"address": N4_UPF},
         "cli": {"socket": str(control_socket)},
     }
