@@ -461,7 +461,7 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 		return -EINVAL;
 	b->n_alternatives += span->n ? span->n : 1;
 	if (b->n_alternatives > COMPILE_MAX_FILTERS)
-		return no_resources(b, rule, RULE_IE_SDF_FILTER, "too many compiled filters");
+		return no_resources(b, rule, filters_ie(rule), "too many compiled filters");
 	return 0;
 }
 
