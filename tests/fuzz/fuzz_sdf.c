@@ -8,15 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "must.h"
 #include "rules/sdf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void print_and_parse(const struct sdf *sdf)
 {

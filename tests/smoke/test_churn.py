@@ -15,7 +15,7 @@ import time
 
 import pytest
 from kit import gtpu, pfcp, rules, topology
-from kit.daemon import Daemon
+from kit.daemon import Daemon, resident_kb
 from kit.link import Link
 from kit.scene import Scene
 from kit.wait import Deadline, readable, wait_for
@@ -198,12 +198,6 @@ def garbage_frames(scene):
                ("n6", n6 / IP(src="192.0.2.1", dst=topology.N6_UPF) / UDP(dport=2152))]
     frames += [("n6", n6 / piece) for piece in fragment(big, fragsize=600)]
     return [(device, bytes(frame)) for device, frame in frames]
-
-
-def resident_kb(daemon):
-    """The daemon's memory that is there."""
-    with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as file:
-        return int(next(line for line in file if line.startswith("VmRSS:")).split()[1])
 
 
 def buffers_free(daemon):

@@ -174,6 +174,12 @@ class Daemon:
             raise AssertionError("; ".join(faults)) from late
 
 
+def resident_kb(daemon):
+    """The daemon's memory that is there."""
+    with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as file:
+        return int(next(line for line in file if line.startswith("VmRSS:")).split()[1])
+
+
 def accounting_faults(shown):
     """What does not add up in `show counters --json`.
 
