@@ -19,6 +19,7 @@ command_fn cmd_show_neighbours;
 command_fn cmd_show_associations;
 command_fn cmd_show_applications;
 command_fn cmd_show_pfcp_counters;
+command_fn cmd_show_pfcp_resources;
 command_fn cmd_show_services;
 command_fn cmd_show_config;
 

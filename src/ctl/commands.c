@@ -99,6 +99,11 @@ const struct command commands[] = {
 		.run = cmd_show_pfcp_counters,
 	},
 	{
+		.words = "show pfcp resources",
+		.help = "what peers make the UPF keep: sessions, rules, tunnels, requests, answers",
+		.run = cmd_show_pfcp_resources,
+	},
+	{
 		.words = "show services",
 		.help = "services in the order of a packet's way",
 		.run = cmd_show_services,

@@ -233,3 +233,8 @@ uint32_t slots_used(const struct slots *slots, unsigned owner)
 {
 	return idpool_used(slots->owners[owner].slots);
 }
+
+uint32_t slots_tunnels_used(const struct slots *slots, unsigned owner)
+{
+	return idpool_used(slots->owners[owner].tunnels);
+}

@@ -43,3 +43,4 @@ bool slots_teid_in_use(const struct slots *slots, uint32_t teid);
 int slots_teid_reserve(struct slots *slots, uint32_t teid, bool reserved);
 
 uint32_t slots_used(const struct slots *slots, unsigned owner);
+uint32_t slots_tunnels_used(const struct slots *slots, unsigned owner);

@@ -28,7 +28,8 @@
 #define BATCH 48
 #define ANSWER_MS 5000
 #define SEIDS_MAX 8192
-#define NODES_MAX 8192
+#define NODES_MAX 4096
+#define SESSIONS_MOST 2048
 #define NODE_ID_MAX 300
 #define RECOVERY 0xeeb90000u // later than those of the captures, so that theirs are stale
 #define LATEST 16            // sessions that damaged messages speak of
@@ -60,7 +61,7 @@ static struct {
 	unsigned n_seids, n_nodes;
 	uint64_t seids[SEIDS_MAX];    // of sessions that may live
 	struct node nodes[NODES_MAX]; // every Node ID that a setup gave
-	uint64_t sent, answers, causes[256];
+	uint64_t sent, answers, ended, causes[256];
 } storm;
 
 static void fail(const char *what)
@@ -392,32 +393,45 @@ static void delete_one(uint64_t seid)
 	out_send(&o);
 }
 
-// Forgets and deletes half of the sessions when there are many, so that there is room for others.
-static void thin_out(void)
+// Deletes sessions, the oldest first, until so many are left.
+static void sessions_end(unsigned left)
 {
-	if (storm.n_seids < SEIDS_MAX / 4)
-		return;
-	for (unsigned n = storm.n_seids / 2; n > 0; n--) {
-		delete_one(storm.seids[n - 1]);
-		storm.seids[n - 1] = storm.seids[--storm.n_seids];
-		if (n % BATCH == 0)
-			wait_read();
-	}
-}
+	unsigned n = storm.n_seids > left ? storm.n_seids - left : 0;
 
-static void end_all(void)
-{
-	for (unsigned i = 0; i < storm.n_seids; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		delete_one(storm.seids[i]);
 		if (i % BATCH == 0)
 			wait_read();
 	}
-	wait_read();
+	storm.n_seids -= n;
+	memmove(storm.seids, storm.seids + n, storm.n_seids * sizeof(storm.seids[0]));
+	storm.ended += n;
+}
+
+static void nodes_release(void)
+{
 	for (unsigned i = 0; i < storm.n_nodes; i++) {
 		out_release(&storm.nodes[i]);
 		if (i % BATCH == 0)
 			wait_read();
 	}
+	storm.n_nodes = 0;
+}
+
+// Makes room, here and there.
+static void thin_out(void)
+{
+	if (storm.n_seids > SESSIONS_MOST)
+		sessions_end(SESSIONS_MOST / 2);
+	if (storm.n_nodes > NODES_MAX / 2)
+		nodes_release();
+}
+
+static void end_all(void)
+{
+	wait_read();
+	sessions_end(0);
+	nodes_release();
 	wait_read();
 }
 
@@ -426,8 +440,8 @@ static void report(uint64_t seed, int64_t ms)
 	const char *comma = "";
 
 	printf("{\"seed\": %" PRIu64 ", \"sent\": %" PRIu64 ", \"answers\": %" PRIu64
-	       ", \"seconds\": %.1f, \"sessions\": %u, \"nodes\": %u, \"causes\": {",
-	       seed, storm.sent, storm.answers, (double)ms / 1000, storm.n_seids, storm.n_nodes);
+	       ", \"seconds\": %.1f, \"sessions\": %" PRIu64 ", \"causes\": {",
+	       seed, storm.sent, storm.answers, (double)ms / 1000, storm.ended);
 	for (unsigned i = 0; i < LENGTH(storm.causes); i++) {
 		if (!storm.causes[i])
 			continue;

@@ -15,7 +15,7 @@ import time
 
 import pytest
 from kit import pfcp, rules, topology
-from kit.daemon import Daemon, resident_kb
+from kit.daemon import Daemon, held, resident_kb
 from kit.scene import Scene, Ue
 from kit.wait import readable
 from scapy.contrib import pfcp as scapy_pfcp
@@ -248,12 +248,6 @@ def one_round(scene, busy, first_seid):
     return rates
 
 
-def held(daemon):
-    """What sessions hold, as the daemon counts it."""
-    return (sum(row["sessions"] for row in daemon.ctl("show", "workers")["workers"]),
-            sum(row["tunnels"] for row in daemon.ctl("show", "neighbours")["neighbours"]))
-
-
 @pytest.mark.parametrize("mode, workers", [("af_xdp", 2), ("af_packet", 1)])
 def test_many_sessions(net, tmp_path, mode, workers):
     """Twice, so that the second time shows whether the first one's memory serves again."""
@@ -275,11 +269,13 @@ def test_many_sessions(net, tmp_path, mode, workers):
             second = one_round(scene, busy, 0x200000)
             growth = resident_kb(daemon) - memory
             busy.release()
+        tunnels = [row["tunnels"] for row in daemon.ctl("show", "neighbours")["neighbours"]]
         print(f"\n{mode}, {workers} workers, a second: {first}, {second}; {busy.again} sent again; "
               f"{pulse.beats} heartbeats, the slowest {pulse.slowest:.3f} s; {memory} kB, "
               f"{growth:+} kB")
         assert not pulse.fault and pulse.beats > 10
         assert growth < GROWTH_KB
-        assert held(daemon) == before
+        assert sum(tunnels) == 2  # of the witness: its gNB and its SMF
+        assert held(daemon) == before and busy.sessions == {}
         scene.assert_forwards(witness, sequence=2)
         scene.settle()

@@ -32,6 +32,7 @@ static const struct {
 	{"show services", "none\n", "{\"services\":[]}\n"},
 	{"show config", "", "{}\n"},
 	{"show drops", "none\n", NULL},
+	{"show pfcp resources", "none\n", "{}\n"},
 	{"show pfcp counters", "none\n\nmessages:\n  none\n\ncauses:\n  none\n", NULL},
 	{"  show\t workers \r", "none\n", "{\"workers\":[]}\n"},
 };
@@ -59,7 +60,7 @@ static const struct {
 	 "incomplete: one of version interfaces interface workers sessions session drops "
 	 "counters neighbours associations applications pfcp services config\n",
 	 CTL_USAGE},
-	{"show pfcp", "incomplete: one of counters\n", CTL_USAGE},
+	{"show pfcp", "incomplete: one of counters resources\n", CTL_USAGE},
 	{"shwo version", "unknown command \"shwo\": did you mean \"show\"?\n", CTL_USAGE},
 	{"show wrkers", "unknown command \"show wrkers\": did you mean \"show workers\"?\n",
 	 CTL_USAGE},
@@ -122,7 +123,7 @@ static const struct {
 	{"x", ""},
 	{"show w", "workers\n"},
 	{"show sess", "sessions\nsession\n"},
-	{"show pfcp ", "counters\n"},
+	{"show pfcp ", "counters\nresources\n"},
 	{"show sessions ", "from\nlimit\nue\n"},
 	{"show sessions limit 5 ", "from\nue\n"},
 	{"show sessions limit ", ""},
@@ -157,11 +158,11 @@ static void test_help(void)
 		CU_ASSERT_PTR_NOT_NULL(strstr(strbuf_text(&r->out), c->words));
 		CU_ASSERT_PTR_NOT_NULL(c->help);
 	}
-	CU_ASSERT_EQUAL(n, 15);
-	r = call_line(&nothing, REPLY_JSON, "help pfcp");
+	CU_ASSERT_EQUAL(n, 16);
+	r = call_line(&nothing, REPLY_JSON, "help drops");
 	CU_ASSERT_STRING_EQUAL(strbuf_text(&r->out),
-			       "{\"commands\":[{\"command\":\"show pfcp counters\",\"help\":"
-			       "\"PFCP messages by type and cause, and what went wrong\"}]}\n");
+			       "{\"commands\":[{\"command\":\"show drops\",\"help\":"
+			       "\"packets dropped, by reason, of all threads\"}]}\n");
 }
 
 // --- commands over parts ---

@@ -180,6 +180,13 @@ def resident_kb(daemon):
         return int(next(line for line in file if line.startswith("VmRSS:")).split()[1])
 
 
+def held(daemon):
+    """What peers make the daemon keep, without what is 0 and what only time takes away."""
+    shown = daemon.ctl("show", "pfcp", "resources")
+    passing = ("answers_kept", "answer_peers", "transaction_bytes", "requests_of_ours")
+    return {name: number for name, number in shown.items() if number and name not in passing}
+
+
 def accounting_faults(shown):
     """What does not add up in `show counters --json`.
 
