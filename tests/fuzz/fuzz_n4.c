@@ -3,8 +3,9 @@
 //
 // An input is a run of records: a control byte, a length of two bytes, a datagram. The control byte says who
 // sends it, whether it gets a SEID and a sequence number that are in use, whether the workers wait, and how
-// much time goes by (STAMP_... below). At the end the peers release what they have, time goes by, and all
-// that was counted before must be counted again: nothing may be kept for a peer that is gone.
+// much time goes by (STAMP_... below). A refusal must leave all as it was. At the end the peers release what
+// they have, time goes by, and all that was counted before must be counted again: nothing may be kept for a
+// peer that is gone.
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -50,7 +51,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 
 static struct endpoint peers[PEERS];
 static uint32_t asked_seq; // of our latest request
-static struct kit_counts before;
+static unsigned answers;   // to session requests, since the datagram came
+static uint8_t cause;      // of the latest of them
+static struct kit_counts at_first;
 
 static bool is_request(uint8_t type)
 {
@@ -64,6 +67,14 @@ static int fuzz_send(void *ctx, const struct endpoint *to, const uint8_t *bytes,
 	must(len >= header && number_at(bytes + 2, 2) == len - 4);
 	if (is_request(bytes[1]))
 		asked_seq = (uint32_t)number_at(bytes + header - 4, 3);
+	if (bytes[1] > PFCP_SESSION_ESTABLISHMENT_REQUEST && !is_request(bytes[1])) {
+		struct found f = find_ie((struct found){bytes + header, len - header},
+					 PFCP_IE_CAUSE, 0);
+
+		must(f.at && f.len == 1);
+		cause = f.at[0];
+		answers++;
+	}
 	return 0;
 }
 
@@ -73,6 +84,51 @@ static void after_s(unsigned seconds)
 		clock_warp_ns(NS_PER_SEC);
 		n4_tick(kit.n4);
 	}
+}
+
+// --- what must hold all the time --------------------------------------------------------------------------
+
+struct state {
+	uint32_t sessions, slots, used, blocks;
+	uint64_t users;
+	unsigned peers;
+	uint32_t hashed;
+	int prefixes;
+	uint64_t rules; // which models the sessions have
+};
+
+static bool rules_add(void *ctx, const struct n4_session *session)
+{
+	*(uint64_t *)ctx += (uintptr_t)session->rules * 0x9e3779b97f4a7c15ull ^ session->seid;
+	return true;
+}
+
+static struct state state_get(void)
+{
+	struct rule_arena_counts arena;
+	struct state s;
+
+	memset(&s, 0, sizeof(s)); // compared with its padding
+	rule_arena_counts_get(&kit.arena, &arena);
+	s.sessions = n4_session_count(kit.n4);
+	for (unsigned i = 0; i < KIT_WORKERS; i++) {
+		s.slots += slots_used(kit.slots, i);
+		s.used += kit.workers[i]->table.used;
+	}
+	s.blocks = arena.blocks;
+	s.users = arena.users;
+	s.peers = kit.neigh.used;
+	s.hashed = kit.locator->n_ue_v4 + kit.locator->n_ue_v6 + kit.locator->n_teids;
+	s.prefixes = kit.prefixes;
+	n4_session_each(kit.n4, rules_add, &s.rules);
+	return s;
+}
+
+// Each session has one slot, one place in its owner's table, and one use of compiled rules.
+static void state_is_whole(const struct state *s)
+{
+	must(s->slots == s->sessions && s->used == s->sessions && s->users == s->sessions);
+	must(s->blocks <= s->sessions && s->sessions <= kit.n4->conf.max_sessions);
 }
 
 // --- the end of all --------------------------------------------------------------------------------------
@@ -117,7 +173,7 @@ static void nothing_is_left(void)
 	must(assoc_count(kit.n4) == 0);
 	must(xacts.waiting == 0 && xacts.stored == 0 && xacts.peers == 0 && xacts.requests == 0 &&
 	     xacts.bytes == 0);
-	must(kit_counts_eq(&now, &before));
+	must(kit_counts_eq(&now, &at_first));
 }
 
 // --- inputs ----------------------------------------------------------------------------------------------
@@ -137,7 +193,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	endpoint_parse("127.0.0.5", PFCP_PORT, &peers[1]);
 	release_all();
 	after_s(60);
-	before = kit_counts();
+	at_first = kit_counts();
 	nothing_is_left();
 	return 0;
 }
@@ -159,6 +215,8 @@ static void record(uint8_t control, const uint8_t *bytes, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
 	struct pick pick = {.left = control >> STAMP_SESSION};
+	struct state before, now;
+	bool settled;
 
 	memcpy(copy, bytes, len);
 	n4_session_each(kit.n4, session_pick, &pick);
@@ -172,11 +230,19 @@ static void record(uint8_t control, const uint8_t *bytes, size_t len)
 		after_s(1);
 	if (control & STAMP_LATER)
 		after_s(60);
+	settled = mailbox_outstanding(kit.workers[0]) + mailbox_outstanding(kit.workers[1]) == 0;
+	before = state_get();
+	answers = 0;
 	n4_datagram(kit.n4, &peers[control & STAMP_SENDER], copy, len);
 	free(copy);
 	must(kit.n4->waiting_bytes <= WAITING_MOST);
-	if (!kit.hold)
-		kit_run();
+	if (control & STAMP_HOLD)
+		return;
+	kit_run();
+	now = state_get();
+	state_is_whole(&now);
+	if (settled && answers == 1 && cause >= PFCP_CAUSE_REJECTED) // a refusal changes nothing
+		must(memcmp(&before, &now, sizeof(now)) == 0);
 }
 
 // The record at a place: its length with its head, 0: none that is whole.
