@@ -1,4 +1,5 @@
-// What a fuzz target holds to be true: when it is not, the fuzzer stops there, saying where.
+// What a fuzz target holds to be true: when it is not, the fuzzer stops there, says where, and keeps the
+// input that brought it about.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// PFCP messages of a capture file, see capture.h.
+// PFCP messages of a capture file, see capture.h. Files are small and of this tree, so that they are read whole
+// and what is wrong with one ends the program.
 
 #include "capture.h"
 

@@ -1,4 +1,5 @@
-// PFCP messages of a capture file: Ethernet and IPv4 without options, as tests/golden has them.
+// PFCP messages of a capture file: Ethernet and IPv4 without options, as tests/golden has them. For senders
+// that damage what was said once (storm.c).
 
 #pragma once
 
