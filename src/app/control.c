@@ -8,6 +8,7 @@
 
 #include <event2/event.h>
 
+#include "app/notify.h"
 #include "app/upf.h"
 #include "base/log.h"
 
@@ -43,9 +44,15 @@ static void on_copies(evutil_socket_t fd, short what, void *ctx)
 
 // --- time and signals ------------------------------------------------------------------------------------
 
+// Wakes the loop, which polls the workers itself.
 static void on_poll(evutil_socket_t fd, short what, void *ctx)
 {
-	// Only to wake the loop, which polls the workers itself.
+	struct upf *upf = ctx;
+
+	if (upf->leaving && !upf->stop && n4_has_left(upf->n4)) {
+		log_info("stopping: nothing is left to wait for");
+		upf->stop = true;
+	}
 }
 
 static void carrier_watch(struct upf *upf, unsigned i)
@@ -73,9 +80,18 @@ static void on_neigh_tick(evutil_socket_t fd, short what, void *ctx)
 static void on_signal(evutil_socket_t signo, short what, void *ctx)
 {
 	struct upf *upf = ctx;
+	uint32_t period_s = upf->config.n4.release_s;
 
-	log_info("stopping: signal %d", (int)signo);
-	upf->stop = true;
+	if (period_s == 0 || upf->leaving) {
+		log_info("stopping: signal %d", (int)signo);
+		upf->stop = true;
+		return;
+	}
+	log_info("stopping: signal %d: SMFs have %u s to release their associations", (int)signo,
+		 period_s);
+	upf->leaving = true;
+	notify_stopping();
+	n4_leave(upf->n4, period_s);
 }
 
 static struct event *timer_new(struct upf *upf, event_callback_fn fn, long us)

@@ -50,6 +50,7 @@ static int run(struct upf *upf, const char *path)
 	if (load(path, &upf->config) != 0)
 		return 1;
 	log_level_set(upf->config.log.level);
+	log_burst_set(upf->config.log.burst);
 	rc = upf_start(upf);
 	if (rc == 0)
 		upf_run(upf);

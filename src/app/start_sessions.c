@@ -238,6 +238,11 @@ static int apps_make(struct upf *upf)
 
 static int n4_make(struct upf *upf)
 {
+	static const enum n4_path_failure path_failures[] = {
+		[CONFIG_PATH_FAILURE_KEEP] = N4_PATH_KEEP,
+		[CONFIG_PATH_FAILURE_DROP] = N4_PATH_END,
+		[CONFIG_PATH_FAILURE_DROP_AFTER] = N4_PATH_END_AFTER,
+	};
 	const struct config *c = &upf->config;
 	struct n4_env env = {
 		.slots = upf->slots,
@@ -259,6 +264,10 @@ static int n4_make(struct upf *upf)
 	n4_ifaces_fill(upf);
 	n4_conf_init(&conf);
 	conf.listen[0] = (struct endpoint){.addr = c->n4.address, .port = (uint16_t)c->n4.port};
+	for (unsigned i = 0; i < c->n4.n_other_addresses; i++)
+		conf.listen[1 + i] = (struct endpoint){.addr = c->n4.other_addresses[i].addr,
+						       .port = (uint16_t)c->n4.port};
+	conf.recovery = upf->recovery;
 	if (node_id_parse(c->node.id, &conf.node_id) != 0) {
 		log_error("node.id: %s is neither an address nor a domain name", c->node.id);
 		return -1;
@@ -268,9 +277,17 @@ static int n4_make(struct upf *upf)
 	conf.t1_ms = c->n4.t1_ms;
 	conf.n1 = c->n4.n1;
 	conf.heartbeat_s = (c->n4.heartbeat_ms + 999) / 1000; // 0 alone means none
-	conf.path_failure = c->n4.on_path_failure == CONFIG_PATH_FAILURE_DROP ? N4_PATH_END
-									      : N4_PATH_KEEP;
+	conf.path_failure = path_failures[c->n4.on_path_failure];
+	conf.path_failure_ms = c->n4.path_failure_ms;
+	conf.smfs = c->n4.smfs;
+	conf.n_smfs = c->n4.n_smfs;
+	conf.setup_retry_ms = c->n4.setup_retry_ms;
 	conf.max_assocs = c->n4.associations;
+	conf.max_assocs_per_addr = c->n4.associations_per_address;
+	conf.max_answers = c->n4.requests;
+	conf.max_answer_bytes = (uint64_t)c->n4.answers_mb << 20;
+	conf.max_waiting_bytes = (uint64_t)c->n4.waiting_mb << 20;
+	conf.max_requests = c->n4.own_requests;
 	conf.max_sessions = c->sessions.max;
 	conf.max_pdrs = c->sessions.pdrs;
 	conf.max_filters = c->sessions.filters;

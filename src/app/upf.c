@@ -39,6 +39,8 @@ static int cli_start(struct upf *upf)
 
 int upf_start(struct upf *upf)
 {
+	// Not this second, which may be that in which another daemon started and ended: see n4_start().
+	upf->recovery = clock_ntp_s() + 1;
 	upf->base = event_base_new();
 	if (!upf->base) {
 		log_error("no memory for the event loop");

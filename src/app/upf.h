@@ -30,6 +30,7 @@ struct upf {
 	struct locator *locator;
 	struct rule_arena arena;
 	struct slots *slots;
+	uint32_t recovery; // our Recovery Time Stamp: the second after the start
 	struct n4 *n4;
 	struct n4_iface n4_ifaces[CONFIG_IFACES_MAX];
 	struct n4_ni n4_nis[CONFIG_NIS_MAX];
@@ -46,6 +47,7 @@ struct upf {
 	struct event *copies[CONFIG_IFACES_MAX];
 	bool carrier[CONFIG_IFACES_MAX]; // as it was last told
 	struct ctl *ctl;
+	bool leaving; // told to stop: SMFs release their associations first
 	bool stop;
 };
 

@@ -35,6 +35,8 @@ static FILE *stream;     // NULL: stderr
 static bool to_journal;  // the journal stamps the time and reads <priority>
 static bool initialised; // log_init() has looked at the stream
 static enum log_level threshold = LOG_LEVEL_INFO;
+static unsigned burst = LOG_LIMIT_BURST;
+static uint64_t suppressed_sum;
 
 static bool log_is_journal(FILE *out)
 {
@@ -169,15 +171,26 @@ void log_write(enum log_level level, const char *fmt, ...)
 	va_end(args);
 }
 
-// A line costs one second of the allowance, which holds LOG_LIMIT_BURST seconds.
+void log_burst_set(unsigned lines)
+{
+	burst = lines;
+}
+
+uint64_t log_suppressed(void)
+{
+	return suppressed_sum;
+}
+
+// A line costs one second of the allowance, which holds as many seconds as a burst has lines.
 static bool log_limit_pass(struct log_limit *limit)
 {
 	uint64_t now = clock_now_ns();
 
 	if (limit->due_ns < now)
 		limit->due_ns = now;
-	if (limit->due_ns - now > (LOG_LIMIT_BURST - 1) * NS_PER_SEC) {
+	if (limit->due_ns - now > (burst - 1) * NS_PER_SEC) {
 		limit->suppressed++;
+		suppressed_sum++;
 		return false;
 	}
 	limit->due_ns += NS_PER_SEC;

@@ -17,13 +17,17 @@ enum log_level {
 	LOG_LEVEL_DEBUG,
 };
 
-// A call site's allowance: a burst of LOG_LIMIT_BURST, then one line a second. Starts as zeros.
+// A call site's allowance: a burst of lines, then one a second. Starts as zeros.
 struct log_limit {
 	uint64_t due_ns;     // when the allowance will be full again
 	uint64_t suppressed; // lines since the last one that was let through
 };
 
+// The burst, LOG_LIMIT_BURST before the first call; at least 1.
 #define LOG_LIMIT_BURST 10
+void log_burst_set(unsigned lines);
+// Lines that were left out so far, of all call sites.
+uint64_t log_suppressed(void);
 
 // Where lines go; NULL means stderr, which is also where they go before the first call. Looks
 // whether the journal is behind it (JOURNAL_STREAM, systemd.exec(5)).

@@ -324,13 +324,58 @@ static void check_memory(struct load *l)
 			      c->sessions.max, (unsigned long long)need_mb);
 }
 
+// Listening on an address of its own beside the wildcard of its family would take the same port twice.
+static void check_n4_pair(struct load *l, const struct addr *a, const struct prefix *other)
+{
+	char buf[ADDR_STRLEN];
+
+	if (addr_eq(a, &other->addr))
+		load_error_at(l, other, "n4.other_addresses", "%s is named twice",
+			      addr_str(buf, a));
+	else if (a->family == other->addr.family &&
+		 (addr_is_unspecified(a) || addr_is_unspecified(&other->addr)))
+		load_error_at(l, other, "n4.other_addresses",
+			      "an address and all addresses of its family exclude each other");
+}
+
+static void check_n4_smf(struct load *l, const struct prefix *smf)
+{
+	const struct config_n4 *n4 = &l->config->n4;
+	bool family = n4->address.family == smf->addr.family, allowed = n4->n_peers == 0;
+
+	for (uint32_t i = 0; i < n4->n_other_addresses; i++)
+		family |= n4->other_addresses[i].addr.family == smf->addr.family;
+	for (uint32_t i = 0; i < n4->n_peers; i++)
+		allowed |= prefix_contains(&n4->peers[i], &smf->addr);
+	if (addr_is_unspecified(&smf->addr) || addr_is_multicast(&smf->addr))
+		load_error_at(l, smf, "n4.smfs", "is not the address of a host");
+	else if (!family)
+		load_error_at(l, smf, "n4.smfs",
+			      "no n4 address is of its family: name one in n4.other_addresses");
+	else if (!allowed)
+		load_error_at(l, smf, "n4.smfs", "is not among n4.peers");
+}
+
 static void check_n4(struct load *l)
 {
-	const struct addr *addr = &l->config->n4.address;
+	const struct config_n4 *n4 = &l->config->n4;
 
-	if (addr_is_unspecified(addr) || addr_is_multicast(addr))
-		load_error_at(l, addr, "n4.address",
-			      "must be one address of this host: SMFs are told it");
+	if (addr_is_multicast(&n4->address))
+		load_error_at(l, &n4->address, "n4.address", "is not an address of a host");
+	for (uint32_t i = 0; i < n4->n_other_addresses; i++) {
+		if (addr_is_multicast(&n4->other_addresses[i].addr))
+			load_error_at(l, &n4->other_addresses[i], "n4.other_addresses",
+				      "is not an address of a host");
+		check_n4_pair(l, &n4->address, &n4->other_addresses[i]);
+		for (uint32_t j = 0; j < i; j++)
+			check_n4_pair(l, &n4->other_addresses[j].addr, &n4->other_addresses[i]);
+	}
+	for (uint32_t i = 0; i < n4->n_smfs; i++)
+		check_n4_smf(l, &n4->smfs[i]);
+	if (n4->n_smfs > n4->associations)
+		load_error_at(l, &n4->associations, "n4.associations",
+			      "%u is too few for the %u SMFs of n4.smfs", n4->associations,
+			      n4->n_smfs);
 }
 
 void load_check(struct load *l)

@@ -20,6 +20,8 @@
 #define CONFIG_APPLICATIONS_MAX 32
 #define CONFIG_CPUS_MAX 64
 #define CONFIG_N4_PEERS_MAX 64
+#define CONFIG_N4_SMFS_MAX 64
+#define CONFIG_N4_ADDRESSES_MAX 7 // beside n4.address
 
 // What all UE pools may hold together: IPv4 addresses and IPv6 /64s, 8 bytes each.
 #define CONFIG_POOL_ENTRIES_MAX (1u << 25)
@@ -51,6 +53,7 @@ enum config_xdp {
 enum config_path_failure {
 	CONFIG_PATH_FAILURE_KEEP,
 	CONFIG_PATH_FAILURE_DROP,
+	CONFIG_PATH_FAILURE_DROP_AFTER,
 };
 
 // Bits of config_iface.roles.
@@ -66,6 +69,7 @@ struct config_node {
 
 struct config_log {
 	enum log_level level;
+	uint32_t burst;
 };
 
 struct config_eal {
@@ -128,19 +132,31 @@ struct config_application {
 
 struct config_n4 {
 	struct addr address;
+	struct prefix other_addresses[CONFIG_N4_ADDRESSES_MAX]; // each a whole address
+	uint32_t n_other_addresses;
 	uint32_t port;
 	struct prefix peers[CONFIG_N4_PEERS_MAX];
-	uint32_t n_peers; // 0: anyone
+	uint32_t n_peers;                       // 0: anyone
+	struct prefix smfs[CONFIG_N4_SMFS_MAX]; // each a whole address
+	uint32_t n_smfs;
+	uint32_t setup_retry_ms;
 	uint32_t t1_ms;
 	uint32_t n1;
 	uint32_t heartbeat_ms; // 0: off
 	enum config_path_failure on_path_failure;
+	uint32_t path_failure_ms;
+	uint32_t release_s; // 0: no graceful release
 	uint32_t associations;
+	uint32_t associations_per_address;
 	uint32_t requests_per_peer;
 	uint32_t reports; // that wait
 	uint32_t applications;
 	uint32_t application_pfds;
 	uint32_t pfd_bytes;
+	uint32_t requests;
+	uint32_t answers_mb;
+	uint32_t waiting_mb;
+	uint32_t own_requests;
 };
 
 struct config_gtpu {

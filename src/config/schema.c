@@ -5,10 +5,8 @@
 
 #include "config/schema.h"
 
-#include <ctype.h>
-#include <string.h>
-
 #include "config/config.h"
+#include "config/schema_check.h"
 
 #define WORDS(...)                                                                                 \
 	.words = (const char *const[])                                                             \
@@ -22,92 +20,6 @@ _Static_assert(sizeof(enum config_mode) == 4 && sizeof(enum log_level) == 4, "en
 #define MODE_NAMES "af_xdp", "af_packet", "native", "vdev" // by enum config_mode
 #define MODES WORDS(MODE_NAMES)
 #define TRISTATE WORDS("off", "on", "auto") // by enum config_tristate
-
-// Every byte of text is a letter, a digit or one of `others`.
-static bool schema_only(const char *text, const char *others)
-{
-	for (; *text; text++) {
-		if (!isalnum((unsigned char)*text) && strchr(others, *text) == NULL)
-			return false;
-	}
-	return true;
-}
-
-// Labels of letters, digits and inner hyphens (RFC 1123 2.1), with dots between.
-static bool schema_is_name(const char *text)
-{
-	size_t label = 0; // its length so far
-
-	for (const char *c = text;; c++) {
-		if (*c == '.' || *c == '\0') {
-			if (label == 0 || label > 63 || c[-1] == '-')
-				return false;
-			if (*c == '\0')
-				return true;
-			label = 0;
-			continue;
-		}
-		if (!isalnum((unsigned char)*c) && (*c != '-' || label == 0))
-			return false;
-		label++;
-	}
-}
-
-static const char *schema_check_node_id(const char *text)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) == 0) {
-		if (addr_is_unspecified(&addr) || addr_is_multicast(&addr))
-			return "is not the address of a node";
-		return NULL;
-	}
-	// What has digits only was meant to be an address.
-	if (!schema_is_name(text) || strspn(text, "0123456789.") == strlen(text))
-		return "is neither an address nor a domain name";
-	return NULL;
-}
-
-static const char *schema_check_name(const char *text)
-{
-	return schema_is_name(text) ? NULL : "is not a name of letters, digits, '-' and '.'";
-}
-
-static const char *schema_check_iface_name(const char *text)
-{
-	for (const char *c = text; *c; c++) {
-		if (!islower((unsigned char)*c) && !isdigit((unsigned char)*c) &&
-		    strchr("_-", *c) == NULL)
-			return "may have a-z, 0-9, '_' and '-' only";
-	}
-	return *text ? NULL : "must not be empty";
-}
-
-static const char *schema_check_device(const char *text)
-{
-	return *text ? NULL : "must not be empty";
-}
-
-static const char *schema_check_ni_name(const char *text)
-{
-	return *text && strchr(text, ' ') == NULL ? NULL : "must be a name without spaces";
-}
-
-static const char *schema_check_file_prefix(const char *text)
-{
-	return *text && schema_only(text, "_-") ? NULL
-						: "may have letters, digits, '_' and '-' only";
-}
-
-static const char *schema_check_path(const char *text)
-{
-	return *text == '/' && text[1] ? NULL : "must be an absolute path";
-}
-
-static const char *schema_check_group(const char *text)
-{
-	return schema_only(text, "_-.") ? NULL : "is not the name of a group";
-}
 
 static const struct schema_key schema_node[] = {
 	{.name = "id",
@@ -133,6 +45,14 @@ static const struct schema_key schema_log[] = {
 	 .def = "info",
 	 WORDS("error", "warn", "info", "debug"),
 	 .help = "The least important lines to log."},
+	{.name = "burst",
+	 .type = SCHEMA_INT,
+	 FIELD(config_log, burst),
+	 .min = 1,
+	 .max = 1000,
+	 .def = "10",
+	 .help = "Lines of one kind in a row, of those that the network can cause; further ones come "
+		 "once a second, with how many were left out."},
 	{0},
 };
 
@@ -396,7 +316,14 @@ static const struct schema_key schema_n4[] = {
 	 .required = true,
 	 FIELD(config_n4, address),
 	 .sample = {"203.0.113.10"},
-	 .help = "The address that SMFs reach, of this host's kernel."},
+	 .help = "The address that SMFs reach, of this host's kernel; 0.0.0.0 or \"::\" for all of "
+		 "its family. Answers leave from the address that was asked."},
+	{.name = "other_addresses",
+	 .type = SCHEMA_PREFIXES,
+	 LIST(config_n4, other_addresses, n_other_addresses),
+	 .whole = true,
+	 .shown = "[]",
+	 .help = "Further addresses to listen on: of the other family, or of other networks."},
 	{.name = "port",
 	 .type = SCHEMA_INT,
 	 FIELD(config_n4, port),
@@ -410,6 +337,21 @@ static const struct schema_key schema_n4[] = {
 	 .need_network = true,
 	 .shown = "[]",
 	 .help = "The only SMFs to talk to, addresses or prefixes. Empty: anyone."},
+	{.name = "smfs",
+	 .type = SCHEMA_PREFIXES,
+	 LIST(config_n4, smfs, n_smfs),
+	 .whole = true,
+	 .shown = "[]",
+	 .help = "Addresses (no names) of SMFs that Sluice sets the association up with, again and "
+		 "again until there is one. Others may set theirs up with Sluice all the same."},
+	{.name = "setup_retry_ms",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, setup_retry_ms),
+	 .min = 1000,
+	 .max = 3600000,
+	 .def = "60000",
+	 .help = "Milliseconds at most between two attempts at that; the first wait is 1000, and each "
+		 "is twice as long as the one before."},
 	{.name = "t1_ms",
 	 .type = SCHEMA_INT,
 	 FIELD(config_n4, t1_ms),
@@ -435,8 +377,25 @@ static const struct schema_key schema_n4[] = {
 	 .type = SCHEMA_ENUM,
 	 FIELD(config_n4, on_path_failure),
 	 .def = "keep",
-	 WORDS("keep", "drop"),
-	 .help = "What becomes of the sessions of an SMF that does not answer heartbeats."},
+	 WORDS("keep", "drop", "drop_after"),
+	 .help = "What becomes of the sessions of an SMF that does not answer heartbeats. drop_after: "
+		 "they end when it has not come back for path_failure_ms."},
+	{.name = "path_failure_ms",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, path_failure_ms),
+	 .min = 0,
+	 .max = 604800000,
+	 .def = "60000",
+	 .help = "Milliseconds from the failure to the end of the sessions, for drop_after."},
+	{.name = "release_s",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, release_s),
+	 .min = 0,
+	 .max = 3600,
+	 .def = "0",
+	 .help = "Seconds that SMFs get to move their sessions elsewhere when Sluice is told to stop: "
+		 "each is asked to release its association, and Sluice stops when all have, or "
+		 "when the time is over, or when it is told a second time. 0: it stops at once."},
 	{.name = "associations",
 	 .type = SCHEMA_INT,
 	 FIELD(config_n4, associations),
@@ -444,6 +403,13 @@ static const struct schema_key schema_n4[] = {
 	 .max = 10000,
 	 .def = "64",
 	 .help = "SMFs at a time."},
+	{.name = "associations_per_address",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, associations_per_address),
+	 .min = 1,
+	 .max = 10000,
+	 .def = "16",
+	 .help = "Of them, those set up from one address."},
 	{.name = "requests_per_peer",
 	 .type = SCHEMA_INT,
 	 FIELD(config_n4, requests_per_peer),
@@ -479,6 +445,34 @@ static const struct schema_key schema_n4[] = {
 	 .max = 1073741824,
 	 .def = "4194304",
 	 .help = "Memory for all PFDs that SMFs have given."},
+	{.name = "requests",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, requests),
+	 .min = 64,
+	 .max = 4194304,
+	 .def = "262144",
+	 .help = "The same of all SMFs together. The oldest answers go first."},
+	{.name = "answers_mb",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, answers_mb),
+	 .min = 1,
+	 .max = 65536,
+	 .def = "128",
+	 .help = "Memory of requests and kept answers, in MiB; above it the oldest answers go."},
+	{.name = "waiting_mb",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, waiting_mb),
+	 .min = 1,
+	 .max = 65536,
+	 .def = "64",
+	 .help = "Memory of requests that are being worked on, in MiB; beyond it they are discarded."},
+	{.name = "own_requests",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, own_requests),
+	 .min = 16,
+	 .max = 1048576,
+	 .def = "65536",
+	 .help = "Sluice's own requests that have no answer yet; beyond it none is sent."},
 	{0},
 };
 

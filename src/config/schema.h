@@ -44,6 +44,7 @@ struct schema_key {
 	uint8_t family;     // SCHEMA_ADDR: only this one; 0: either
 	bool need_len;      // SCHEMA_PREFIXES: "/len" must be there
 	bool need_network;  // SCHEMA_PREFIXES: no bits beyond the length
+	bool whole;         // SCHEMA_PREFIXES: addresses, without a length
 	uint16_t n_offset;  // lists: the count of elements, uint32_t
 	uint16_t item_size; // lists: of an element
 	uint16_t n_max;     // lists: elements at most

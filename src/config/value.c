@@ -220,6 +220,8 @@ static int value_prefix_add(const struct schema_key *key, void *map, const char 
 	struct prefix prefix;
 
 	value_quoted(quoted, text);
+	if (key->whole && (strchr(text, '/') || prefix_parse(text, &prefix) < 0))
+		return value_refuse(why, "%s is not an IP address", quoted);
 	if (prefix_parse(text, &prefix) < 0)
 		return value_refuse(why, "%s is not an address with a prefix length", quoted);
 	if (key->need_len && strchr(text, '/') == NULL)
@@ -359,7 +361,7 @@ static void value_list_print(const struct schema_key *key, const void *map, FILE
 		if (key->type == SCHEMA_CPUS)
 			fprintf(out, "%u", *(const uint16_t *)item);
 		else
-			value_addr_print(prefix_str(buf, item),
+			value_addr_print(key->whole ? addr_str(buf, item) : prefix_str(buf, item),
 					 ((const struct prefix *)item)->addr.family, out);
 	}
 	fputc(']', out);

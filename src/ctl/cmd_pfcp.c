@@ -1,10 +1,14 @@
 // show pfcp counters: messages by type, causes, and everything that went wrong. Control thread.
 //
-// Types and causes that were never seen are left out, since most of them never are.
+// Types and causes that were never seen are left out, since most of them never are. `held` is what peers make us
+// keep, beside the most that they can.
 
+#include "base/log.h"
 #include "ctl/cmd.h"
+#include "pfcp/assoc.h"
 #include "pfcp/n4.h"
 #include "pfcp/print.h"
+#include "pfcp/xact.h"
 
 // A table of what was received and sent by number, of those that were.
 static void numbers_put(struct reply *r, const char *key, const char *const *columns,
@@ -24,6 +28,31 @@ static void numbers_put(struct reply *r, const char *key, const char *const *col
 	reply_table_close(r);
 }
 
+static void held_put(struct reply *r, const char *what, uint64_t now, uint64_t most)
+{
+	reply_row(r);
+	reply_str(r, NULL, what);
+	reply_uint(r, NULL, now);
+	reply_uint(r, NULL, most);
+}
+
+static void all_held_put(struct reply *r, const struct n4 *n4)
+{
+	static const char *const columns[] = {"held", "now", "most", NULL};
+	const struct n4_conf *conf = &n4->conf;
+	struct xact_counts counts;
+
+	xact_counts_get(n4, &counts);
+	reply_table_open(r, "held", columns);
+	held_put(r, "associations", assoc_count(n4), conf->max_assocs);
+	held_put(r, "requests_waiting", counts.waiting, conf->max_answers);
+	held_put(r, "requests_and_answers", counts.waiting + counts.stored, conf->max_answers);
+	held_put(r, "request_bytes", n4->waiting_bytes, conf->max_waiting_bytes);
+	held_put(r, "transaction_bytes", counts.bytes, conf->max_answer_bytes);
+	held_put(r, "own_requests", counts.requests, conf->max_requests);
+	reply_table_close(r);
+}
+
 bool cmd_show_pfcp_counters(struct call *call)
 {
 	static const char *const messages[] = {"type", "message", "rx", "tx", NULL};
@@ -37,7 +66,11 @@ bool cmd_show_pfcp_counters(struct call *call)
 	reply_counts_open(r, "counters");
 	for (unsigned i = 0; i < N4_COUNTER_TYPES; i++)
 		reply_count(r, n4_counter_str(i), n->counter[i], n4_counter_help(i));
+	reply_count(r, "log_suppressed", log_suppressed(),
+		    "log lines left out, since there were too many of their kind");
 	reply_counts_close(r);
+	if (n4 && n4->xacts && n4->assocs)
+		all_held_put(r, n4);
 	numbers_put(r, "messages", messages, n->rx, n->tx, pfcp_msg_type_str);
 	numbers_put(r, "causes", causes, n->causes_rx, n->causes_tx, pfcp_cause_str);
 	reply_object_close(r);

@@ -9,25 +9,32 @@
 #include "base/log.h"
 #include "pfcp/writer.h"
 
-// The address of our F-SEID: where we listen, or else the address that is our Node ID.
-static void f_seid_encode(struct pfcp_writer *w, const struct n4 *n4, uint64_t seid)
+// Takes an address into an F-SEID that has none of its family yet.
+static void f_seid_add(struct pfcp_f_seid *f_seid, const struct addr *addr)
 {
-	const struct addr *addrs[] = {&n4->conf.listen[0].addr, &n4->conf.listen[1].addr,
-				      &n4->conf.node_id.addr};
+	if (addr->family == ADDR_NONE || addr_is_unspecified(addr))
+		return;
+	if (addr->family == ADDR_V4 && !(f_seid->flags & PFCP_F_SEID_V4)) {
+		f_seid->flags |= PFCP_F_SEID_V4;
+		f_seid->v4.s_addr = addr->v4;
+	}
+	if (addr->family == ADDR_V6 && !(f_seid->flags & PFCP_F_SEID_V6)) {
+		f_seid->flags |= PFCP_F_SEID_V6;
+		memcpy(&f_seid->v6, addr->v6, sizeof(f_seid->v6));
+	}
+}
+
+// The address of our F-SEID: the one that was asked, and of the other family where we listen, or else the
+// address that is our Node ID.
+static void f_seid_encode(struct pfcp_writer *w, const struct n4_request *rq, uint64_t seid)
+{
+	const struct n4_conf *conf = &rq->n4->conf;
 	struct pfcp_f_seid f_seid = {.seid = seid};
 
-	for (unsigned i = 0; i < sizeof(addrs) / sizeof(addrs[0]); i++) {
-		if (addrs[i]->family == ADDR_NONE || addr_is_unspecified(addrs[i]))
-			continue;
-		if (addrs[i]->family == ADDR_V4 && !(f_seid.flags & PFCP_F_SEID_V4)) {
-			f_seid.flags |= PFCP_F_SEID_V4;
-			f_seid.v4.s_addr = addrs[i]->v4;
-		}
-		if (addrs[i]->family == ADDR_V6 && !(f_seid.flags & PFCP_F_SEID_V6)) {
-			f_seid.flags |= PFCP_F_SEID_V6;
-			memcpy(&f_seid.v6, addrs[i]->v6, sizeof(f_seid.v6));
-		}
-	}
+	f_seid_add(&f_seid, &rq->local);
+	for (unsigned i = 0; i < N4_LISTEN_MAX; i++)
+		f_seid_add(&f_seid, &conf->listen[i].addr);
+	f_seid_add(&f_seid, &conf->node_id.addr);
 	if (!f_seid.flags)
 		f_seid.flags =
 			PFCP_F_SEID_V4; // the wildcard: the peer knows where it sent its request to
@@ -87,7 +94,7 @@ void answer_established(struct n4_request *rq, const struct n4_session *session)
 	n4_answer_begin(rq, &w, session->cp_seid);
 	node_id_encode(&w, &rq->n4->conf.node_id);
 	pfcp_fault_encode(&w, &accepted);
-	f_seid_encode(&w, rq->n4, session->seid);
+	f_seid_encode(&w, rq, session->seid);
 	picked_encode(&w, rq, session, PFCP_IE_CREATE_PDR, PFCP_IE_CREATED_PDR);
 	n4_answer(rq, &w);
 }

@@ -24,17 +24,20 @@ struct assoc_table *assoc_table_new(void)
 	return calloc(1, sizeof(struct assoc_table));
 }
 
-static void heartbeat_cancel(struct n4 *n4, struct assoc *a)
+// Our requests to the peer whose answers no longer matter.
+static void requests_cancel(struct n4 *n4, struct assoc *a)
 {
 	if (a->heartbeat)
 		xact_cancel(n4, a->heartbeat);
-	a->heartbeat = 0;
+	if (a->update)
+		xact_cancel(n4, a->update);
+	a->heartbeat = a->update = 0;
 }
 
 // Takes the association out of the table and frees it.
 static void assoc_del(struct n4 *n4, struct assoc *a)
 {
-	heartbeat_cancel(n4, a);
+	requests_cancel(n4, a);
 	xact_forget(n4, &a->xacts, a->ending ? a->ending->xact : NULL);
 	LIST_REMOVE(a, next);
 	n4->assocs->n--;
@@ -84,6 +87,17 @@ struct assoc *assoc_lookup_addr(const struct n4 *n4, const struct addr *addr, bo
 	return found;
 }
 
+struct addr assoc_local(const struct n4 *n4, const struct addr *peer)
+{
+	const struct assoc *a;
+
+	LIST_FOREACH(a, &n4->assocs->all, next) {
+		if (addr_eq(&a->addr.addr, peer))
+			return a->local;
+	}
+	return (struct addr){0};
+}
+
 // One that no longer answers and holds nothing: it may make room for another.
 static struct assoc *assoc_idle(const struct n4 *n4)
 {
@@ -131,6 +145,16 @@ struct assoc *assoc_add(struct n4 *n4, const struct node_id *id, const struct en
 	a->heard_ns = clock_now_ns();
 	a->heartbeat_due_ns = a->heard_ns + n4->conf.heartbeat_s * NS_PER_SEC;
 	return a;
+}
+
+void assoc_set_up(struct assoc *a, const struct assoc_setup *setup)
+{
+	a->addr = setup->addr;
+	a->local = setup->local;
+	a->recovery = setup->recovery;
+	a->cp_features = setup->cp_features;
+	a->releasing = a->awaited = false;
+	assoc_heard(a);
 }
 
 bool assoc_speaks(const struct n4 *n4, const struct assoc *a, const struct endpoint *from)
@@ -189,7 +213,7 @@ void assoc_end(struct n4 *n4, struct assoc *a, struct n4_request *rq, assoc_then
 	if (!first)
 		return;
 	a->state = ASSOC_ENDING;
-	heartbeat_cancel(n4, a);
+	requests_cancel(n4, a);
 	xact_forget(n4, &a->xacts, rq ? rq->xact : NULL);
 	n4->ops->end_all(n4, a, assoc_ended, a);
 }
@@ -217,6 +241,12 @@ void assoc_restarted(struct n4 *n4, struct assoc *a)
 	assoc_end(n4, a, NULL, NULL);
 }
 
+static const char *const path_failure_words[] = {
+	[N4_PATH_KEEP] = "are kept",
+	[N4_PATH_END] = "end",
+	[N4_PATH_END_AFTER] = "are kept for a time",
+};
+
 // Heartbeats went unanswered. Whoever claims the Node ID may have it now.
 static void assoc_lost(struct n4 *n4, struct assoc *a)
 {
@@ -226,11 +256,12 @@ static void assoc_lost(struct n4 *n4, struct assoc *a)
 	a->state = ASSOC_LOST;
 	a->heartbeat_due_ns = clock_now_ns() + n4->conf.heartbeat_s * NS_PER_SEC;
 	if (was_up) {
+		a->lost_ns = clock_now_ns();
 		a->path_failures++;
 		n4_count(n4, N4_COUNT_path_failures);
 		log_warn_limited("N4: %s does not answer heartbeats; its %u sessions %s",
 				 node_id_str(name, &a->id), a->n_sessions,
-				 n4->conf.path_failure == N4_PATH_END ? "end" : "are kept");
+				 path_failure_words[n4->conf.path_failure]);
 	}
 	if (a->claim) {
 		struct n4_request *claim = a->claim;
@@ -238,6 +269,7 @@ static void assoc_lost(struct n4 *n4, struct assoc *a)
 		a->claim = NULL;
 		a->claim_then(n4, claim);
 	} else if (n4->conf.path_failure == N4_PATH_END) {
+		n4_count(n4, N4_COUNT_path_drops);
 		assoc_end(n4, a, NULL, NULL);
 	}
 }
@@ -306,11 +338,51 @@ bool assoc_claim(struct n4 *n4, struct assoc *a, struct n4_request *rq, assoc_th
 	return true;
 }
 
+static bool lost_for_long(const struct n4 *n4, const struct assoc *a, uint64_t now_ns)
+{
+	return a->state == ASSOC_LOST && n4->conf.path_failure == N4_PATH_END_AFTER &&
+	       now_ns - a->lost_ns >= n4->conf.path_failure_ms * NS_PER_MS;
+}
+
+static bool release_over(const struct assoc *a, uint64_t now_ns)
+{
+	return a->releasing && a->release_ns <= now_ns;
+}
+
+// Ends one association whose time is over; false: there is none. One at a time, since an end may take others
+// out of the list.
+static bool overdue_end(struct n4 *n4, uint64_t now_ns)
+{
+	char name[NODE_ID_STRLEN];
+	struct assoc *a;
+
+	LIST_FOREACH(a, &n4->assocs->all, next) {
+		if (a->state == ASSOC_ENDING)
+			continue;
+		if (release_over(a, now_ns)) {
+			n4_count(n4, N4_COUNT_release_expired);
+			log_info_limited("N4: the release period of %s is over: %u sessions end",
+					 node_id_str(name, &a->id), a->n_sessions);
+		} else if (lost_for_long(n4, a, now_ns)) {
+			n4_count(n4, N4_COUNT_path_drops);
+			log_warn_limited("N4: %s has not come back: its %u sessions end",
+					 node_id_str(name, &a->id), a->n_sessions);
+		} else {
+			continue;
+		}
+		assoc_end(n4, a, NULL, NULL);
+		return true;
+	}
+	return false;
+}
+
 void assoc_tick(struct n4 *n4)
 {
 	uint64_t now_ns = clock_now_ns();
 	struct assoc *a;
 
+	while (overdue_end(n4, now_ns))
+		;
 	if (n4->conf.heartbeat_s == 0)
 		return;
 	LIST_FOREACH(a, &n4->assocs->all, next) {
@@ -334,11 +406,11 @@ uint32_t assoc_count(const struct n4 *n4)
 	return n4->assocs->n;
 }
 
-const char *assoc_state_str(enum assoc_state state)
+const char *assoc_state_str(const struct assoc *a)
 {
-	switch (state) {
+	switch (a->state) {
 	case ASSOC_UP:
-		return "up";
+		return a->releasing ? "releasing" : "up";
 	case ASSOC_LOST:
 		return "lost";
 	case ASSOC_ENDING:

@@ -1,8 +1,9 @@
 // PFCP associations, by Node ID (TS 29.244 6.2.6 to 6.2.8), with heartbeats and path failure (6.2.2, 6.2.3).
 //
-// Control thread only. Every association is made by its SMF's request. Its Node ID stays its owner's while
-// the owner answers: another address that claims it is refused, after the owner has been asked. There is a
-// limit to associations, in all and for one address.
+// Control thread only. An association is made by its SMF's request, or by ours (pfcp/call.h). Its Node ID
+// stays its owner's while the owner answers: another address that claims it is refused, after the owner has
+// been asked. There is a limit to associations, in all and for one address. How one is released gracefully
+// stands in pfcp/release.h.
 
 #pragma once
 
@@ -32,13 +33,21 @@ struct assoc {
 	LIST_ENTRY(assoc) next;
 	struct node_id id;
 	struct endpoint addr; // where it asked from; heartbeats go to this address, port 8805
+	struct addr local;    // our address that it asked; requests of ours leave from there
 	enum assoc_state state;
 	uint32_t recovery;    // its Recovery Time Stamp
 	uint64_t cp_features; // CP Function Features, first octet low; absent bits are 0
+	bool by_us;           // it was our request that set it up
 	time_t since_s;       // wall clock, when it was set up
 	uint64_t heard_ns;    // when it last proved to be alive
+	uint64_t lost_ns;     // ASSOC_LOST: since when
 	uint64_t heartbeat_due_ns;
 	uint32_t heartbeat; // our request that waits for an answer, 0: none
+	// Graceful release (pfcp/release.h).
+	bool releasing;      // no new sessions; the others go on until the SMF or time ends them
+	uint64_t release_ns; // when it ends at the latest; UINT64_MAX: left to the SMF
+	bool awaited;        // we asked for the release, and the SMF is expected to do it
+	uint32_t update;     // that request of ours while it waits for an answer, 0: none
 	uint64_t requests, heartbeats_rx, heartbeats_tx, path_failures;
 	struct xact_list xacts; // its requests, kept or in progress
 	// A setup that claims its Node ID from another address, while the owner is asked; or NULL.
@@ -63,11 +72,25 @@ void assoc_table_free(struct n4 *n4);
 // A new association of the sender of a setup. NULL: too many, in all or for this address, or no memory.
 struct assoc *assoc_add(struct n4 *n4, const struct node_id *id, const struct endpoint *from);
 
+// What a setup, of either side, tells of the peer.
+struct assoc_setup {
+	struct endpoint addr; // of the peer
+	struct addr local;    // of ours
+	uint32_t recovery;
+	uint64_t cp_features;
+};
+
+// The association is set up, for the first time or again.
+void assoc_set_up(struct assoc *assoc, const struct assoc_setup *setup);
+
 // The association with this Node ID, or NULL.
 struct assoc *assoc_lookup(const struct n4 *n4, const struct node_id *id);
 
 // An association of an address, or NULL, and whether the address has no other.
 struct assoc *assoc_lookup_addr(const struct n4 *n4, const struct addr *addr, bool *ret_only);
+
+// Our address that an association of this peer was set up with; ADDR_NONE: there is none.
+struct addr assoc_local(const struct n4 *n4, const struct addr *peer);
 
 // Whether a message from `from` may change the association itself: it comes from the address that set it up,
 // or from one that the configuration names among the peers.
@@ -96,10 +119,10 @@ void assoc_end(struct n4 *n4, struct assoc *assoc, struct n4_request *rq, assoc_
 // it when the association has gone, and it is refused when the owner answers.
 bool assoc_claim(struct n4 *n4, struct assoc *assoc, struct n4_request *rq, assoc_then_fn then);
 
-// Sends the heartbeats that are due.
+// Sends the heartbeats that are due, and ends what has been lost or released for long enough.
 void assoc_tick(struct n4 *n4);
 
 // Calls `fn` for every association, in no order, until it gives false.
 void assoc_each(const struct n4 *n4, bool (*fn)(void *ctx, const struct assoc *assoc), void *ctx);
 uint32_t assoc_count(const struct n4 *n4);
-const char *assoc_state_str(enum assoc_state state); // "up", "lost", "ending"
+const char *assoc_state_str(const struct assoc *assoc); // "up", "releasing", "lost", "ending"

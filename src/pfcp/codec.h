@@ -104,7 +104,7 @@ struct pfcp_ie {
 // ret_msg->more. Errors mean that the datagram is to be discarded (7.6.3):
 //   -EBADMSG          the header lies or its S flag does not fit the type
 //   -EPROTONOSUPPORT  another version: answer Version Not Supported with ret_msg->seq (7.6.2)
-//   -ENOMSG           unknown message type (7.6.4)
+//   -ENOMSG           unknown message type (7.6.4); the cursor stands behind it all the same
 // ret_msg is filled as far as the header could be read.
 int pfcp_msg_decode(struct pfcp_cursor *datagram, struct pfcp_msg *ret_msg);
 

@@ -68,8 +68,10 @@ int pfcp_msg_decode(struct pfcp_cursor *datagram, struct pfcp_msg *ret_msg)
 		ret_msg->priority = at[header - 1] >> 4;
 	}
 	ret_msg->info = pfcp_msg_info_lookup(ret_msg->type);
-	if (ret_msg->info == NULL)
+	if (ret_msg->info == NULL) {
+		datagram->at += octets;
 		return -ENOMSG;
+	}
 	if (ret_msg->info->session != ret_msg->has_seid)
 		return -EBADMSG;
 	ret_msg->ies = pfcp_cursor_of(at + header, octets - header);

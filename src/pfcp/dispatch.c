@@ -13,7 +13,12 @@
 #include "base/log.h"
 #include "pfcp/assoc.h"
 #include "pfcp/handle_node.h"
+#include "pfcp/release.h"
 #include "pfcp/xact.h"
+
+// Messages of one datagram that are taken: more than fit in a frame, and few enough that a flood of full
+// datagrams does not keep the rest of the control thread waiting.
+#define BUNDLE_MAX 128
 
 // What is done with a request.
 struct dispatch_row {
@@ -101,6 +106,7 @@ static struct n4_request *request_new(struct n4 *n4, const struct endpoint *from
 	}
 	*rq = (struct n4_request){.n4 = n4,
 				  .from = *from,
+				  .local = n4->local,
 				  .seq = msg->seq,
 				  .type = msg->type,
 				  .msg = *msg,
@@ -117,7 +123,8 @@ static struct n4_request *request_new(struct n4 *n4, const struct endpoint *from
 static bool request_is_new(struct n4_request *rq)
 {
 	struct n4 *n4 = rq->n4;
-	struct xact_key key = {.from = rq->from, .seq = rq->seq, .type = rq->type};
+	struct xact_key key = {
+		.from = rq->from, .local = rq->local, .seq = rq->seq, .type = rq->type};
 	struct pfcp_fault fault;
 
 	// Only setups say which life of the peer they are of; its other requests are forgotten with it.
@@ -167,6 +174,11 @@ static void session_take(struct n4 *n4, const struct dispatch_row *row, struct n
 	xact_belongs(rq->xact, &rq->assoc->xacts);
 	if (addr_eq(&rq->assoc->addr.addr, &rq->from.addr))
 		assoc_heard(rq->assoc);
+	if (release_refuses(rq->assoc, rq->type, &none)) {
+		n4_count(n4, N4_COUNT_release_refused);
+		n4->ops->refuse(n4, rq, &none);
+		return;
+	}
 	if (row_session(n4, row)(n4, rq) < 0)
 		n4_discard(rq, N4_COUNT_discard_handler);
 }
@@ -225,7 +237,7 @@ static void version_refuse(struct n4 *n4, const struct endpoint *from, const str
 		return;
 	pfcp_writer_init(&w, bytes, sizeof(bytes));
 	pfcp_msg_begin(&w, PFCP_VERSION_NOT_SUPPORTED_RESPONSE, 0, msg->seq);
-	n4_send(n4, from, bytes, pfcp_msg_end(&w));
+	n4_send(n4, &n4->local, from, bytes, pfcp_msg_end(&w));
 }
 
 static void header_refuse(struct n4 *n4, const struct endpoint *from, const struct pfcp_msg *msg,
@@ -258,13 +270,12 @@ static void message_take(struct n4 *n4, const struct endpoint *from, struct pfcp
 		request_take(n4, row, from, msg, bytes, len);
 }
 
-// A datagram holds one message, or several when each but the last says so (FO).
+// A datagram holds one message, or several when each but the last says so (FO, TS 29.244 6.5). Each is a
+// message of its own: one that is refused, or of a type that we do not know, does not touch the others.
 void dispatch_datagram(struct n4 *n4, const struct endpoint *from, const uint8_t *bytes, size_t len)
 {
 	struct pfcp_cursor left = pfcp_cursor_of(bytes, len);
 	struct pfcp_msg msg;
-	const uint8_t *at;
-	int rc;
 
 	n4_count(n4, N4_COUNT_rx);
 	n4->counters.counter[N4_COUNT_rx_bytes] += len;
@@ -272,13 +283,16 @@ void dispatch_datagram(struct n4 *n4, const struct endpoint *from, const uint8_t
 		n4_count(n4, N4_COUNT_discard_peer);
 		return;
 	}
-	do {
-		at = left.at;
-		rc = pfcp_msg_decode(&left, &msg);
-		if (rc < 0) {
+	for (unsigned n = 0; n < BUNDLE_MAX; n++) {
+		const uint8_t *at = left.at;
+		int rc = pfcp_msg_decode(&left, &msg);
+
+		if (rc < 0)
 			header_refuse(n4, from, &msg, rc);
+		else
+			message_take(n4, from, &msg, at, (size_t)(left.at - at));
+		if (!msg.more || (rc < 0 && rc != -ENOMSG))
 			return;
-		}
-		message_take(n4, from, &msg, at, (size_t)(left.at - at));
-	} while (msg.more);
+	}
+	n4_count(n4, N4_COUNT_discard_bundle);
 }

@@ -14,19 +14,23 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "pfcp/n4.h"
 
-#define SOCKETS 2
+#define SOCKETS N4_LISTEN_MAX
 #define BATCH 32                  // datagrams read by one system call
 #define ROUNDS 4                  // batches before other events have their turn
 #define RECEIVE_BUFFER (16 << 20) // bytes: a burst waits here, where the kernel allows so much
 #define TICK_MS 50
+#define STAMP_WAIT_MAX_S 2
+#define PKTINFO_SPACE CMSG_SPACE(sizeof(struct in6_pktinfo)) // that of IPv4 is smaller
 
 struct n4_socket {
 	struct n4_endpoint *ep;
 	int fd;
-	uint8_t family; // enum addr_family
+	struct addr local;
+	bool any; // local is a wildcard
 	struct event *readable;
 };
 
@@ -34,19 +38,46 @@ struct n4_endpoint {
 	struct n4 *n4;
 	struct n4_socket sockets[SOCKETS];
 	unsigned n_sockets;
+	bool listening; // the sockets are read
 	struct event *tick;
 	struct mmsghdr headers[BATCH];
 	struct iovec vectors[BATCH];
 	struct sockaddr_storage froms[BATCH];
+	_Alignas(struct cmsghdr) uint8_t infos[BATCH][PKTINFO_SPACE];
 	uint8_t bytes[BATCH][PFCP_MSG_MAX];
 };
 
-static void datagram_take(struct n4_endpoint *ep, unsigned i)
+// Our address that a datagram came to: the socket's, or for a wildcard the one that the kernel says.
+static struct addr local_get(const struct n4_socket *s, struct msghdr *msg)
 {
+	struct in_pktinfo v4;
+	struct in6_pktinfo v6;
+
+	if (!s->any)
+		return s->local;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			memcpy(&v4, CMSG_DATA(c), sizeof(v4));
+			return addr_v4(v4.ipi_spec_dst.s_addr);
+		}
+		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+			memcpy(&v6, CMSG_DATA(c), sizeof(v6));
+			return addr_v6(v6.ipi6_addr.s6_addr);
+		}
+	}
+	return (struct addr){0};
+}
+
+static void datagram_take(const struct n4_socket *s, unsigned i)
+{
+	struct n4_endpoint *ep = s->ep;
 	struct endpoint from;
 
-	if (endpoint_from_sockaddr((const struct sockaddr *)&ep->froms[i], &from) == 0)
-		n4_datagram(ep->n4, &from, ep->bytes[i], ep->headers[i].msg_len);
+	if (endpoint_from_sockaddr((const struct sockaddr *)&ep->froms[i], &from) < 0)
+		return;
+	ep->n4->local = local_get(s, &ep->headers[i].msg_hdr);
+	n4_datagram(ep->n4, &from, ep->bytes[i], ep->headers[i].msg_len);
+	ep->n4->local = (struct addr){0};
 }
 
 static void socket_read(evutil_socket_t fd, short what, void *ctx)
@@ -57,33 +88,62 @@ static void socket_read(evutil_socket_t fd, short what, void *ctx)
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		int n;
 
-		for (unsigned i = 0; i < BATCH; i++)
+		for (unsigned i = 0; i < BATCH; i++) {
 			ep->headers[i].msg_hdr.msg_namelen = sizeof(ep->froms[i]);
+			ep->headers[i].msg_hdr.msg_controllen = s->any ? PKTINFO_SPACE : 0;
+		}
 		n = recvmmsg(fd, ep->headers, BATCH, MSG_DONTWAIT, NULL);
 		for (int i = 0; i < n; i++)
-			datagram_take(ep, (unsigned)i);
+			datagram_take(s, (unsigned)i);
 		if (n < BATCH)
 			return;
 	}
 }
 
+// Whether the second of our stamp has come. One that is far off is no longer waited for: the clock was set.
+static bool stamp_has_come(const struct n4 *n4)
+{
+	uint32_t left_s = n4->recovery - clock_ntp_s();
+
+	return left_s == 0 || left_s > STAMP_WAIT_MAX_S;
+}
+
+static int sockets_listen(struct n4_endpoint *ep)
+{
+	ep->listening = true;
+	for (unsigned i = 0; i < ep->n_sockets; i++) {
+		if (event_add(ep->sockets[i].readable, NULL) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static void tick(evutil_socket_t fd, short what, void *ctx)
 {
-	n4_tick(ctx);
+	struct n4_endpoint *ep = ctx;
+
+	if (!ep->listening && !stamp_has_come(ep->n4))
+		return;
+	if (!ep->listening && sockets_listen(ep) < 0)
+		log_error("N4: no memory for the sockets' events");
+	n4_tick(ep->n4);
 }
 
 // Answers may be larger than the path's MTU, so they go without "don't fragment". A receive buffer beyond
 // net.core.rmem_max needs CAP_NET_ADMIN; without it, it is as large as allowed.
-static void socket_tune(int fd, uint8_t family)
+static void socket_tune(int fd, uint8_t family, bool any)
 {
-	int size = RECEIVE_BUFFER, dont = IP_PMTUDISC_DONT;
+	int size = RECEIVE_BUFFER, dont = IP_PMTUDISC_DONT, tell = any;
 
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	if (family == ADDR_V4)
+	if (family == ADDR_V4) {
 		setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &dont, sizeof(dont));
-	else
+		setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &tell, sizeof(tell));
+	} else {
 		setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &dont, sizeof(dont));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &tell, sizeof(tell));
+	}
 }
 
 // A bound socket, or -errno.
@@ -98,7 +158,7 @@ static int socket_bind(const struct endpoint *local)
 		return -errno;
 	if (local->addr.family == ADDR_V6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
-	socket_tune(fd, local->addr.family);
+	socket_tune(fd, local->addr.family, addr_is_unspecified(&local->addr));
 	if (bind(fd, (const struct sockaddr *)&sa, len) == 0)
 		return fd;
 	err = errno;
@@ -119,10 +179,11 @@ static int socket_open(struct n4_endpoint *ep, struct event_base *base,
 	}
 	s->ep = ep;
 	s->fd = fd;
-	s->family = local->addr.family;
+	s->local = local->addr;
+	s->any = addr_is_unspecified(&local->addr);
 	ep->n_sockets++;
 	s->readable = event_new(base, fd, EV_READ | EV_PERSIST, socket_read, s);
-	if (s->readable == NULL || event_add(s->readable, NULL) < 0)
+	if (s->readable == NULL)
 		return -ENOMEM;
 	log_info("N4: listening on %s", endpoint_str(name, local));
 	return 0;
@@ -142,10 +203,10 @@ static int sockets_open(struct n4_endpoint *ep, struct event_base *base, const s
 	}
 	if (rc < 0)
 		return rc;
-	ep->tick = event_new(base, -1, EV_PERSIST, tick, ep->n4);
+	ep->tick = event_new(base, -1, EV_PERSIST, tick, ep);
 	if (ep->tick == NULL || event_add(ep->tick, &period) < 0)
 		return -ENOMEM;
-	return 0;
+	return stamp_has_come(ep->n4) ? sockets_listen(ep) : 0;
 }
 
 struct n4_endpoint *n4_endpoint_open(struct n4 *n4, struct event_base *base)
@@ -159,7 +220,11 @@ struct n4_endpoint *n4_endpoint_open(struct n4 *n4, struct event_base *base)
 	for (unsigned i = 0; i < BATCH; i++) {
 		ep->vectors[i] = (struct iovec){ep->bytes[i], sizeof(ep->bytes[i])};
 		ep->headers[i].msg_hdr = (struct msghdr){
-			.msg_name = &ep->froms[i], .msg_iov = &ep->vectors[i], .msg_iovlen = 1};
+			.msg_name = &ep->froms[i],
+			.msg_iov = &ep->vectors[i],
+			.msg_iovlen = 1,
+			.msg_control = ep->infos[i],
+		};
 	}
 	rc = sockets_open(ep, base, &n4->conf);
 	if (rc == 0)
@@ -181,21 +246,60 @@ void n4_endpoint_close(struct n4_endpoint *ep)
 	free(ep);
 }
 
-int n4_endpoint_send(void *ctx, const struct endpoint *to, const uint8_t *bytes, size_t len)
+// The socket that has the address, else a wildcard of its family, else the first of the family.
+static const struct n4_socket *socket_of(const struct n4_endpoint *ep, const struct addr *local,
+					 uint8_t family)
 {
-	const struct n4_endpoint *ep = ctx;
-	struct sockaddr_storage sa;
-	socklen_t sa_len = endpoint_to_sockaddr(to, &sa);
+	const struct n4_socket *found = NULL;
 
 	for (unsigned i = 0; i < ep->n_sockets; i++) {
-		if (ep->sockets[i].family != to->addr.family)
+		const struct n4_socket *s = &ep->sockets[i];
+
+		if (s->local.family != family)
 			continue;
-		return sendto(ep->sockets[i].fd, bytes, len, 0, (const struct sockaddr *)&sa,
-			      sa_len) < 0
-			       ? -errno
-			       : 0;
+		if (addr_eq(&s->local, local))
+			return s;
+		if (found == NULL || (s->any && !found->any))
+			found = s;
 	}
-	return -EAFNOSUPPORT;
+	return found;
+}
+
+// Has a datagram leave a wildcard's socket from the address that is given.
+static void local_put(struct msghdr *msg, uint8_t *info, const struct addr *local)
+{
+	struct in_pktinfo v4 = {.ipi_spec_dst.s_addr = local->v4};
+	struct in6_pktinfo v6 = {0};
+	bool is_v4 = local->family == ADDR_V4;
+	size_t len = is_v4 ? sizeof(v4) : sizeof(v6);
+	struct cmsghdr *c;
+
+	memcpy(&v6.ipi6_addr, local->v6, sizeof(v6.ipi6_addr));
+	msg->msg_control = info;
+	msg->msg_controllen = CMSG_SPACE(len);
+	c = CMSG_FIRSTHDR(msg);
+	c->cmsg_level = is_v4 ? IPPROTO_IP : IPPROTO_IPV6;
+	c->cmsg_type = is_v4 ? IP_PKTINFO : IPV6_PKTINFO;
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), is_v4 ? (const void *)&v4 : &v6, len);
+}
+
+int n4_endpoint_send(void *ctx, const struct addr *local, const struct endpoint *to,
+		     const uint8_t *bytes, size_t len)
+{
+	const struct n4_endpoint *ep = ctx;
+	const struct n4_socket *s = socket_of(ep, local, to->addr.family);
+	_Alignas(struct cmsghdr) uint8_t info[PKTINFO_SPACE] = {0};
+	struct sockaddr_storage sa;
+	struct iovec vector = {(void *)(uintptr_t)bytes, len};
+	struct msghdr msg = {.msg_name = &sa, .msg_iov = &vector, .msg_iovlen = 1};
+
+	if (s == NULL)
+		return -EAFNOSUPPORT;
+	msg.msg_namelen = endpoint_to_sockaddr(to, &sa);
+	if (s->any && local->family == to->addr.family)
+		local_put(&msg, info, local);
+	return sendmsg(s->fd, &msg, 0) < 0 ? -errno : 0;
 }
 
 int n4_endpoint_local(const struct n4_endpoint *ep, unsigned i, struct endpoint *ret_local)

@@ -32,7 +32,7 @@ static const struct up_feature features[] = {
 	FEATURE(UEIP, false, "UE addresses are picked by the UPF"),
 	FEATURE(SSET, false, "a set of SMFs shares an association"),
 	FEATURE(MNOP, false, "packets are counted beside bytes"),
-	FEATURE(BUNDL, false, "several messages to a datagram"),
+	FEATURE(BUNDL, true, "several messages to a datagram"),
 	FEATURE(VTIME, false, "quotas have a validity time"),
 	FEATURE(IP6PL, false, "a UE's IPv6 prefix may be other than /64"),
 };

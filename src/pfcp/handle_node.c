@@ -12,6 +12,7 @@
 #include "pfcp/assoc.h"
 #include "pfcp/features.h"
 #include "pfcp/node_id.h"
+#include "pfcp/release.h"
 #include "pfcp/writer.h"
 #include "pfcp/xact.h"
 
@@ -30,7 +31,7 @@ int node_recovery_decode(const struct pfcp_msg *msg, uint32_t *ret_recovery,
 	return 0;
 }
 
-static int node_id_of(const struct pfcp_msg *msg, struct node_id *ret_id, struct pfcp_fault *fault)
+int node_sender_decode(const struct pfcp_msg *msg, struct node_id *ret_id, struct pfcp_fault *fault)
 {
 	struct pfcp_ie ie;
 
@@ -39,8 +40,7 @@ static int node_id_of(const struct pfcp_msg *msg, struct node_id *ret_id, struct
 	return node_id_decode(&ie, ret_id, fault);
 }
 
-// Bits of CP Function Features; absent octets are 0, and so is an absent or unreadable IE.
-static uint64_t cp_features_of(const struct pfcp_msg *msg, uint64_t otherwise)
+uint64_t node_cp_features_get(const struct pfcp_msg *msg, uint64_t otherwise)
 {
 	struct pfcp_fault fault;
 	struct pfcp_ie ie;
@@ -129,7 +129,7 @@ void node_heartbeat(struct n4 *n4, const struct endpoint *from, const struct pfc
 	pfcp_msg_begin(&w, PFCP_HEARTBEAT_RESPONSE, 0, msg->seq);
 	pfcp_uint_encode(&w, PFCP_IE_RECOVERY_TIME_STAMP, n4->recovery);
 	len = pfcp_msg_end(&w);
-	n4_send(n4, from, bytes, len);
+	n4_send(n4, &n4->local, from, bytes, len);
 
 	// Of two associations from one address, a heartbeat does not say which is meant.
 	a = assoc_lookup_addr(n4, &from->addr, &only);
@@ -158,12 +158,15 @@ void node_claim_refuse(struct n4_request *rq)
 // Sets the association up, for the first time or again.
 static void setup_accept(struct n4_request *rq, struct assoc *a, uint32_t recovery)
 {
+	const struct assoc_setup setup = {
+		.addr = rq->from,
+		.local = rq->local,
+		.recovery = recovery,
+		.cp_features = node_cp_features_get(&rq->msg, 0),
+	};
 	char name[NODE_ID_STRLEN], from[ENDPOINT_STRLEN];
 
-	a->addr = rq->from;
-	a->recovery = recovery;
-	a->cp_features = cp_features_of(&rq->msg, 0);
-	assoc_heard(a);
+	assoc_set_up(a, &setup);
 	a->requests++;
 	rq->assoc = a;
 	rq->keep = true;
@@ -179,6 +182,7 @@ static void setup_first(struct n4 *n4, struct n4_request *rq, const struct node_
 	struct assoc *a = assoc_add(n4, id, &rq->from);
 
 	if (a == NULL) {
+		n4_count(n4, N4_COUNT_assocs_full);
 		node_refuse_cause(rq, PFCP_CAUSE_NO_RESOURCES, "no more associations");
 		return;
 	}
@@ -222,9 +226,13 @@ void node_setup(struct n4 *n4, struct n4_request *rq)
 	struct node_id id;
 	uint32_t recovery = 0;
 
-	if (node_id_of(&rq->msg, &id, &fault) < 0 ||
+	if (node_sender_decode(&rq->msg, &id, &fault) < 0 ||
 	    node_recovery_decode(&rq->msg, &recovery, &fault) < 0) {
 		node_refuse(rq, &fault);
+		return;
+	}
+	if (n4->leaving) {
+		node_refuse_cause(rq, PFCP_CAUSE_REJECTED, "this UPF is about to stop");
 		return;
 	}
 	a = assoc_lookup(n4, &id);
@@ -241,7 +249,7 @@ static struct assoc *assoc_named(struct n4 *n4, struct n4_request *rq)
 	struct assoc *a;
 	struct node_id id;
 
-	if (node_id_of(&rq->msg, &id, &fault) < 0) {
+	if (node_sender_decode(&rq->msg, &id, &fault) < 0) {
 		node_refuse(rq, &fault);
 		return NULL;
 	}
@@ -262,7 +270,8 @@ void node_update(struct n4 *n4, struct n4_request *rq)
 		node_refuse_cause(rq, PFCP_CAUSE_NO_ASSOCIATION, "the association is ending");
 		return;
 	}
-	a->cp_features = cp_features_of(&rq->msg, a->cp_features);
+	a->cp_features = node_cp_features_get(&rq->msg, a->cp_features);
+	release_asked(a, &rq->msg);
 	a->requests++;
 	rq->keep = true;
 	xact_belongs(rq->xact, &a->xacts);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "pfcp/assoc.h"
+#include "pfcp/call.h"
 #include "pfcp/dispatch.h"
 #include "pfcp/endpoint.h"
 #include "pfcp/pfd.h"
@@ -25,6 +26,8 @@ void n4_conf_init(struct n4_conf *conf)
 		.n1 = 3,
 		.heartbeat_s = 10,
 		.path_failure = N4_PATH_KEEP,
+		.path_failure_ms = 60000,
+		.setup_retry_ms = 60000,
 		.max_assocs = 64,
 		.max_assocs_per_addr = 16,
 		.max_sessions = 65536,
@@ -60,18 +63,27 @@ const char *n4_counter_help(enum n4_counter counter)
 	return counters[counter].help;
 }
 
-static int conf_copy(struct n4 *n4, const struct n4_conf *conf)
+static struct prefix *prefixes_copy(const struct prefix *from, unsigned n)
 {
-	size_t bytes = conf->n_peers * sizeof(*conf->peers);
-	struct prefix *peers = malloc(bytes ? bytes : 1);
+	struct prefix *copy = calloc(n + 1, sizeof(*copy));
 
-	if (peers == NULL)
-		return -ENOMEM;
-	if (bytes)
-		memcpy(peers, conf->peers, bytes);
-	n4->conf = *conf;
-	n4->conf.peers = peers;
-	return 0;
+	if (copy && n)
+		memcpy(copy, from, n * sizeof(*copy));
+	return copy;
+}
+
+static void conf_free(struct n4_conf *conf)
+{
+	free((void *)(uintptr_t)conf->peers);
+	free((void *)(uintptr_t)conf->smfs);
+}
+
+static int conf_copy(struct n4_conf *to, const struct n4_conf *from)
+{
+	*to = *from;
+	to->peers = prefixes_copy(from->peers, from->n_peers);
+	to->smfs = prefixes_copy(from->smfs, from->n_smfs);
+	return to->peers && to->smfs ? 0 : -ENOMEM;
 }
 
 struct n4 *n4_new(const struct n4_conf *conf, const struct n4_env *env,
@@ -80,16 +92,17 @@ struct n4 *n4_new(const struct n4_conf *conf, const struct n4_env *env,
 	const struct pfd_limits limits = {conf->max_apps, conf->max_app_pfds, conf->max_pfd_bytes};
 	struct n4 *n4 = calloc(1, sizeof(*n4));
 
-	if (n4 == NULL || conf_copy(n4, conf) < 0) {
-		free(n4);
+	if (n4 == NULL || conf_copy(&n4->conf, conf) < 0) {
+		n4_free(n4);
 		return NULL;
 	}
 	n4->env = *env;
-	n4->recovery = clock_ntp_s();
+	n4->recovery = conf->recovery ? conf->recovery : clock_ntp_s();
 	n4->assocs = assoc_table_new();
 	n4->xacts = xact_table_new(conf);
 	n4->env.pfds = pfd_table_new(&limits);
-	if (n4->assocs && n4->xacts && n4->env.pfds && ops->init(n4) == 0)
+	n4->calls = call_table_new(&n4->conf);
+	if (n4->assocs && n4->xacts && n4->env.pfds && n4->calls && ops->init(n4) == 0)
 		n4->ops = ops;
 	if (n4->ops == NULL) {
 		n4_free(n4);
@@ -108,7 +121,8 @@ void n4_free(struct n4 *n4)
 	assoc_table_free(n4);
 	xact_table_free(n4->xacts);
 	pfd_table_free(n4->env.pfds);
-	free((void *)(uintptr_t)n4->conf.peers);
+	call_table_free(n4->calls);
+	conf_free(&n4->conf);
 	free(n4);
 }
 
@@ -138,15 +152,17 @@ void n4_datagram(struct n4 *n4, const struct endpoint *from, const uint8_t *byte
 
 void n4_tick(struct n4 *n4)
 {
+	call_tick(n4); // first, since a call that is no longer needed is not to be repeated
 	xact_tick(n4);
 	assoc_tick(n4);
 	if (n4->ops->tick)
 		n4->ops->tick(n4);
 }
 
-void n4_send(struct n4 *n4, const struct endpoint *to, const uint8_t *bytes, size_t len)
+void n4_send(struct n4 *n4, const struct addr *local, const struct endpoint *to,
+	     const uint8_t *bytes, size_t len)
 {
-	if (n4->send == NULL || n4->send(n4->send_ctx, to, bytes, len) < 0) {
+	if (n4->send == NULL || n4->send(n4->send_ctx, local, to, bytes, len) < 0) {
 		n4_count(n4, N4_COUNT_tx_failed);
 		return;
 	}
@@ -192,7 +208,7 @@ void n4_answer(struct n4_request *rq, struct pfcp_writer *w)
 	if (rq->xact)
 		xact_answer(n4, rq->xact, w->data, len, rq->keep);
 	else
-		n4_send(n4, &rq->from, w->data, len);
+		n4_send(n4, &rq->local, &rq->from, w->data, len);
 	request_free(rq);
 }
 

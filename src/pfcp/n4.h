@@ -19,6 +19,7 @@
 
 struct assoc;
 struct assoc_table;
+struct call_table;
 struct event_base;
 struct locator;
 struct n4;
@@ -33,22 +34,30 @@ struct worker;
 struct xact_in;
 struct xact_table;
 
+#define N4_LISTEN_MAX 8
+
 // What happens to the sessions of a peer that no longer answers heartbeats.
 enum n4_path_failure {
-	N4_PATH_KEEP, // they stay; the peer may come back with the same recovery time stamp
-	N4_PATH_END,  // they end with the association
+	N4_PATH_KEEP,      // they stay; the peer may come back with the same recovery time stamp
+	N4_PATH_END,       // they end with the association
+	N4_PATH_END_AFTER, // the same, unless the peer comes back within path_failure_ms
 };
 
 // What the configuration says of N4. Copied by n4_new().
 struct n4_conf {
-	struct endpoint listen[2];  // one a family; family ADDR_NONE: not used
-	struct node_id node_id;     // ours, in the form that answers carry
-	const struct prefix *peers; // who may speak to us
-	unsigned n_peers;           // 0: anyone
-	uint32_t t1_ms;             // wait for an answer before a request is sent again
-	uint32_t n1;                // sends of a request in all
-	uint32_t heartbeat_s;       // 0: we send none
+	struct endpoint listen[N4_LISTEN_MAX]; // family ADDR_NONE: not used
+	struct node_id node_id;                // ours, in the form that answers carry
+	const struct prefix *peers;            // who may speak to us
+	unsigned n_peers;                      // 0: anyone
+	uint32_t t1_ms;                        // wait for an answer before a request is sent again
+	uint32_t n1;                           // sends of a request in all
+	uint32_t heartbeat_s;                  // 0: we send none
 	enum n4_path_failure path_failure;
+	uint32_t path_failure_ms;
+	const struct prefix *smfs; // those that we set associations up with, each a whole address
+	unsigned n_smfs;
+	uint32_t setup_retry_ms; // the longest wait between two attempts at that
+	uint32_t recovery;       // our Recovery Time Stamp, NTP seconds; 0: this second
 	uint32_t max_assocs;
 	uint32_t max_assocs_per_addr;
 	uint32_t max_sessions;
@@ -149,10 +158,17 @@ extern const struct n4_session_ops n4_session_ops; // pfcp/handle_session.c
 	N4_COUNTER(timeouts, "requests of ours that nobody answered")                              \
 	N4_COUNTER(path_failures, "peers that stopped to answer heartbeats")                       \
 	N4_COUNTER(peer_restarts, "peers that came back with a later recovery time stamp")         \
+	N4_COUNTER(path_drops, "associations that ended since the peer did not come back in time") \
 	N4_COUNTER(takeovers_refused, "attempts to take the Node ID of a living peer")             \
 	N4_COUNTER(reports_lost, "session reports that there was no room for")                     \
 	N4_COUNTER(reports_refused, "session reports that an SMF did not accept")                  \
 	N4_COUNTER(pfds_full, "PFD requests refused: as many as are allowed")                      \
+	N4_COUNTER(assocs_full, "setups refused: as many associations as are allowed")             \
+	N4_COUNTER(setups_failed, "setups of ours that were refused or not answered")              \
+	N4_COUNTER(release_refused, "sessions refused: the association is being released")         \
+	N4_COUNTER(release_expired, "associations whose graceful release period ran out")          \
+	N4_COUNTER(answers_evicted, "stored answers given up early, to make room")                 \
+	N4_COUNTER(requests_full, "requests of ours not sent: too many have no answer yet")        \
 	N4_COUNTER(discard_peer, "discarded: the sender is not among the peers allowed")           \
 	N4_COUNTER(discard_header, "discarded: header that cannot be trusted")                     \
 	N4_COUNTER(discard_version, "discarded: another version, answered as such")                \
@@ -161,6 +177,7 @@ extern const struct n4_session_ops n4_session_ops; // pfcp/handle_session.c
 	N4_COUNTER(discard_unasked, "discarded: a response nobody asked for")                      \
 	N4_COUNTER(discard_stale, "discarded: of an earlier life of the peer")                     \
 	N4_COUNTER(discard_full, "discarded: no room for a further request")                       \
+	N4_COUNTER(discard_bundle, "discarded: the rest of a datagram with too many messages")     \
 	N4_COUNTER(discard_handler, "discarded: its handler could not serve it")
 
 enum n4_counter {
@@ -189,11 +206,17 @@ struct n4 {
 	uint32_t recovery; // our Recovery Time Stamp, NTP seconds
 	struct assoc_table *assocs;
 	struct xact_table *xacts;
+	struct call_table *calls;
+	bool leaving;                 // the daemon is to stop: no new associations
+	uint64_t leave_ns;            // when it stops at the latest
 	struct n4_endpoint *endpoint; // NULL: not open
 	struct n4_sessions *sessions;
 	uint64_t waiting_bytes; // memory of requests in progress
-	// Where datagrams leave to; the endpoint's, or a test's. 0, or -errno.
-	int (*send)(void *ctx, const struct endpoint *to, const uint8_t *bytes, size_t len);
+	struct addr local; // where the datagram that is being taken came to; ADDR_NONE: not known
+	// Where datagrams leave to, from our address `local` (ADDR_NONE: any of ours); the endpoint's,
+	// or a test's. 0, or -errno.
+	int (*send)(void *ctx, const struct addr *local, const struct endpoint *to,
+		    const uint8_t *bytes, size_t len);
 	void *send_ctx;
 	uint8_t out[PFCP_MSG_MAX]; // where answers are put together; valid until the next one is
 };
@@ -203,6 +226,7 @@ struct n4_request {
 	struct n4 *n4;
 	struct assoc *assoc;  // of its sender; NULL: none, which only `refuse` sees
 	struct endpoint from; // who gets the answer
+	struct addr local;    // our address that it asked, and that answers
 	uint32_t seq;
 	uint8_t type;
 	bool keep;            // node half: its answer is kept for duplicates
@@ -217,11 +241,19 @@ struct n4 *n4_new(const struct n4_conf *conf, const struct n4_env *env,
 		  const struct n4_session_ops *ops);
 void n4_free(struct n4 *n4);
 
-// Opens the sockets and the timer. 0, or -errno (logged, with the address).
+// Opens the sockets and the timer. 0, or -errno (logged, with the address). Nothing is read or sent before the
+// second of our Recovery Time Stamp has come: a daemon that takes the second after its start then never has
+// the same stamp as the one that it replaces, however fast it follows.
 int n4_start(struct n4 *n4, struct event_base *base);
 void n4_stop(struct n4 *n4);
 
-// Takes one datagram. `bytes` may be reused afterwards.
+// The daemon is to stop: asks every SMF to release its association within the period (TS 29.244 6.2.7.3). No
+// association and no session is accepted from now on; those that there are go on.
+void n4_leave(struct n4 *n4, uint32_t period_s);
+// Whether there is nothing left to wait for after n4_leave().
+bool n4_has_left(const struct n4 *n4);
+
+// Takes one datagram, which came to n4->local. `bytes` may be reused afterwards.
 void n4_datagram(struct n4 *n4, const struct endpoint *from, const uint8_t *bytes, size_t len);
 
 // Does what time has made due: retransmissions, heartbeats, expiry of stored answers.
@@ -237,8 +269,10 @@ void n4_answer(struct n4_request *rq, struct pfcp_writer *w);
 // Ends a request without an answer and frees it; `why` is counted.
 void n4_discard(struct n4_request *rq, enum n4_counter why);
 
-// Sends a message to a peer, counted; what the socket does not take is lost, as on any network.
-void n4_send(struct n4 *n4, const struct endpoint *to, const uint8_t *bytes, size_t len);
+// Sends a message to a peer from an address of ours, counted; what the socket does not take is lost, as on
+// any network.
+void n4_send(struct n4 *n4, const struct addr *local, const struct endpoint *to,
+	     const uint8_t *bytes, size_t len);
 
 static inline void n4_count(struct n4 *n4, enum n4_counter counter)
 {

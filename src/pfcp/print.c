@@ -100,6 +100,17 @@ static void out_flags(struct out *o, const struct pfcp_flag_names *names, uint64
 		out_printf(o, "%s0x%" PRIx64, join, number);
 }
 
+const char *pfcp_flag_str(uint16_t ie_type, unsigned bit)
+{
+	const struct pfcp_flag_names *names = pfcp_flag_names_get(ie_type);
+
+	for (unsigned i = 0; i < names->count; i++) {
+		if (names->flags[i].bit == bit)
+			return names->flags[i].name;
+	}
+	return NULL;
+}
+
 static const char *value_str(uint16_t type, uint64_t number)
 {
 	const struct pfcp_value_names *names = pfcp_value_names_get(type);
@@ -310,12 +321,12 @@ size_t pfcp_datagram_print(const void *data, size_t len, char *text, size_t size
 {
 	struct out o = out_of(text, size);
 	struct pfcp_cursor datagram = pfcp_cursor_of(data, len);
+	const uint8_t *at;
 	struct pfcp_msg msg;
 	int rc;
 
 	do {
-		const uint8_t *at = datagram.at;
-
+		at = datagram.at;
 		rc = pfcp_msg_decode(&datagram, &msg);
 		if (rc == 0)
 			out_msg(&o, &msg, (size_t)(datagram.at - at));
@@ -325,7 +336,7 @@ size_t pfcp_datagram_print(const void *data, size_t len, char *text, size_t size
 			   rc == -EPROTONOSUPPORT ? "version"
 			   : rc == -ENOMSG        ? "message type"
 						  : "header");
-		out_hex(&o, datagram.at, pfcp_cursor_left(&datagram));
+		out_hex(&o, at, (size_t)(datagram.end - at));
 		out_printf(&o, "\n");
 	}
 	return o.len;

@@ -24,5 +24,7 @@ size_t pfcp_datagram_print(const void *data, size_t len, char *text, size_t size
 
 // A name for a log line: "Request accepted", "Create PDR"; "?" for numbers without a name.
 const char *pfcp_cause_str(uint8_t cause);
+// The name of one bit of an IE of flags or features, NULL for one without a name.
+const char *pfcp_flag_str(uint16_t ie_type, unsigned bit);
 const char *pfcp_ie_type_str(uint16_t type);
 const char *pfcp_msg_type_str(uint8_t type);

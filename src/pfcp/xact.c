@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/rand.h"
+#include "pfcp/assoc.h"
 #include "pfcp/codec.h"
 
 #define IN_BUCKETS_MAX (1u << 16)
@@ -46,6 +47,7 @@ struct xact_out {
 	LIST_ENTRY(xact_out) bucket;
 	TAILQ_ENTRY(xact_out) order;
 	struct endpoint to;
+	struct addr local; // our address that it leaves from; ADDR_NONE: any
 	uint32_t seq;
 	uint8_t type;
 	uint32_t sends; // so far
@@ -205,6 +207,7 @@ static bool in_make_room(struct n4 *n4, const struct addr *addr)
 		oldest = TAILQ_FIRST(&t->stored);
 	if (oldest == NULL)
 		return false;
+	n4_count(n4, N4_COUNT_answers_evicted);
 	in_free(t, oldest);
 	return true;
 }
@@ -258,7 +261,7 @@ static struct xact_in *in_victim(struct xact_table *t, const struct xact_in *lat
 
 void xact_repeat(struct n4 *n4, const struct xact_in *x)
 {
-	n4_send(n4, &x->key.from, x->answer, x->len);
+	n4_send(n4, &x->key.local, &x->key.from, x->answer, x->len);
 }
 
 void xact_answer(struct n4 *n4, struct xact_in *x, const uint8_t *answer, size_t len, bool keep)
@@ -270,7 +273,7 @@ void xact_answer(struct n4 *n4, struct xact_in *x, const uint8_t *answer, size_t
 		in_free(t, x);
 		return;
 	}
-	n4_send(n4, &x->key.from, answer, len);
+	n4_send(n4, &x->key.local, &x->key.from, answer, len);
 	x->answer = keep ? malloc(len) : NULL;
 	if (x->answer == NULL) {
 		in_free(t, x);
@@ -284,8 +287,10 @@ void xact_answer(struct n4 *n4, struct xact_in *x, const uint8_t *answer, size_t
 	t->counts.waiting--;
 	t->counts.stored++;
 	t->counts.bytes += len;
-	while (t->counts.bytes > n4->conf.max_answer_bytes && TAILQ_FIRST(&t->stored) != x)
+	while (t->counts.bytes > n4->conf.max_answer_bytes && TAILQ_FIRST(&t->stored) != x) {
+		n4_count(n4, N4_COUNT_answers_evicted);
 		in_free(t, in_victim(t, x));
+	}
 }
 
 void xact_drop(struct n4 *n4, struct xact_in *x)
@@ -364,7 +369,7 @@ static void out_send(struct n4 *n4, struct xact_out *x)
 	x->sends++;
 	x->due_ns = clock_now_ns() + n4->conf.t1_ms * NS_PER_MS;
 	TAILQ_INSERT_TAIL(&n4->xacts->waiting, x, order);
-	n4_send(n4, &x->to, x->bytes, x->len);
+	n4_send(n4, &x->local, &x->to, x->bytes, x->len);
 }
 
 // Sequence numbers count up, go around, and are never 0 nor those of a request that waits.
@@ -382,13 +387,16 @@ int xact_request(struct n4 *n4, const struct endpoint *to, const uint8_t *bytes,
 	struct xact_table *t = n4->xacts;
 	struct xact_out *x;
 
-	if (t->counts.requests >= n4->conf.max_requests)
+	if (t->counts.requests >= n4->conf.max_requests) {
+		n4_count(n4, N4_COUNT_requests_full);
 		return -ENOBUFS;
+	}
 	x = malloc(sizeof(*x) + len);
 	if (x == NULL)
 		return -ENOMEM;
 	*x = (struct xact_out){
 		.to = *to, .seq = out_seq_next(t), .done = done, .ctx = ctx, .len = len};
+	x->local = assoc_local(n4, &to->addr);
 	memcpy(x->bytes, bytes, len);
 	x->type = bytes[1];
 	seq_write(x->bytes, x->seq);

@@ -31,6 +31,7 @@ enum xact_found {
 // What a peer's request is known by.
 struct xact_key {
 	struct endpoint from;
+	struct addr local; // our address that it asked
 	uint32_t seq;
 	uint32_t type;
 	uint32_t
@@ -63,7 +64,7 @@ void xact_forget_addr(struct n4 *n4, const struct addr *addr);
 typedef void (*xact_done_fn)(struct n4 *n4, const struct pfcp_msg *answer, void *ctx);
 
 // Sends a request of ours, a whole message, whose sequence number is written here and whose bytes are
-// copied. `done` is called once, unless the request is cancelled. 0 and the request's number, never 0;
+// copied. It leaves from the address that an association of `to` was set up with, if there is one. `done` is called once, unless the request is cancelled. 0 and the request's number, never 0;
 // -ENOBUFS: too many wait; -ENOMEM.
 int xact_request(struct n4 *n4, const struct endpoint *to, const uint8_t *bytes, size_t len,
 		 xact_done_fn done, void *ctx, uint32_t *ret_request);

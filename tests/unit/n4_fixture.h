@@ -60,7 +60,8 @@ static inline struct sent *sent_last(void)
 	return &fix.sent[(fix.n_sent - 1) % SENT];
 }
 
-static int fix_send(void *ctx, const struct endpoint *to, const uint8_t *bytes, size_t len)
+static int fix_send(void *ctx, const struct addr *local, const struct endpoint *to,
+		    const uint8_t *bytes, size_t len)
 {
 	struct sent *s = &fix.sent[fix.n_sent++ % SENT];
 

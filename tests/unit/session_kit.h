@@ -137,7 +137,8 @@ static void kit_ue_prefix(void *ctx, unsigned iface, const struct prefix *prefix
 
 static void kit_log(void);
 
-static int kit_send(void *ctx, const struct endpoint *to, const uint8_t *bytes, size_t len)
+static int kit_send(void *ctx, const struct addr *local, const struct endpoint *to,
+		    const uint8_t *bytes, size_t len)
 {
 	CU_ASSERT(endpoint_eq(to, &kit.peer));
 	if (bytes[1] < 50 && bytes[1] != 4)

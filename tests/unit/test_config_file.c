@@ -78,6 +78,16 @@ static const struct {
 	  "t:3:1: workers.cpus: is missing", "t:3:1: interfaces: is missing",
 	  "t:3:1: n4.address: is missing"}},
 	{"hello\n", {"t:1:1: expected keys with values"}},
+	{NODE MODE WORKERS
+	 "n4: {address: 192.0.2.10, peers: [192.0.2.0/24], smfs: [192.0.2.4]}\n" ACCESS CORE NI,
+	 {NULL}},
+	{NODE MODE WORKERS
+	 "n4: {address: 192.0.2.10, peers: [192.0.2.0/24], smfs: [192.0.3.4]}\n" ACCESS CORE NI,
+	 {"t:4:57: n4.smfs[0]: is not among n4.peers"}},
+	{NODE MODE WORKERS
+	 "n4: {address: 192.0.2.10, smfs: [192.0.2.4, 192.0.2.5], associations: 1}\n" ACCESS CORE
+		 NI,
+	 {"t:4:71: n4.associations: 1 is too few for the 2 SMFs of n4.smfs"}},
 	{"- a\n", {"t:1:1: expected keys with values"}},
 	{TOP "x: [\n",
 	 {"t:6:1: not YAML: did not find expected node content, "

@@ -168,6 +168,13 @@ static void test_limited(void)
 	flood(100);
 	CU_ASSERT_EQUAL(count("warn: flood\n"), 2 * LOG_LIMIT_BURST + 1);
 	CU_ASSERT_EQUAL(count("warn: 4 more like this suppressed\n"), 1);
+	CU_ASSERT_EQUAL(log_suppressed(), 90 + 4 + 90);
+
+	log_burst_set(3);
+	clock_warp_ns(3600 * (int64_t)NS_PER_SEC);
+	flood(100);
+	CU_ASSERT_EQUAL(count("warn: flood\n"), 2 * LOG_LIMIT_BURST + 1 + 3);
+	log_burst_set(LOG_LIMIT_BURST);
 	clock_start();
 	release();
 }

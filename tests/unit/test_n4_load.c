@@ -35,6 +35,8 @@ static void test_flood(void)
 		CU_ASSERT_EQUAL(fix.sessions.modify, BURST);
 		CU_ASSERT_EQUAL(xacts().stored, conf.max_answers_per_peer);
 		CU_ASSERT_EQUAL(xacts().peers, 1);
+		CU_ASSERT_EQUAL(count(N4_COUNT_answers_evicted),
+				BURST + 1 - conf.max_answers_per_peer);
 		CU_ASSERT(most < 1000 * 400);
 		modify(1 + BURST);
 		CU_ASSERT_EQUAL(count(N4_COUNT_duplicates), 1);
