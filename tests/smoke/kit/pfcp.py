@@ -16,7 +16,7 @@ from scapy.packet import Raw
 
 from kit import rules
 from kit.pcap import Pcap
-from kit.wait import readable
+from kit.wait import Deadline, readable
 
 PORT = 8805
 ACCEPTED = 1
@@ -206,6 +206,23 @@ class Smf:
     def answer(self, request, body, seid=None):
         """Answer a request of the UPF's."""
         self.send(self.message(body, seid, request.seq)[0])
+
+    def asked(self, kind, timeout=3.0):
+        """The next request of this type, other than heartbeats and reports, or None; drops others."""
+        deadline = Deadline(timeout)
+        with contextlib.suppress(queue.Empty):
+            while not deadline.passed():
+                message = self.requests.get(timeout=deadline.left())
+                if message.message_type == kind:
+                    return message
+        return None
+
+    def answer_setup(self, request, result=ACCEPTED):
+        """Answer an Association Setup Request of the UPF's."""
+        self.associated = result == ACCEPTED
+        self.answer(request, pfcp.PFCPAssociationSetupResponse(IE_list=[
+            rules.node_id(self.address), pfcp.IE_Cause(cause=result),
+            pfcp.IE_RecoveryTimeStamp(timestamp=self.recovery), pfcp.IE_CPFunctionFeatures()]))
 
     def _listen(self):
         while True:

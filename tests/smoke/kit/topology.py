@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from kit.netns import Netns
 
 N4_SMF, N4_UPF = "10.10.4.2", "10.10.4.1"
+N4_SMF6, N4_UPF6 = "fd00:4::2", "fd00:4::1"
 N3_GNB, N3_UPF = "10.10.3.2", "10.10.3.1"
 N3_GNB6, N3_UPF6 = "fd00:3::2", "fd00:3::1"
 N6_DN, N6_UPF, N6_NET = "10.10.6.2", "10.10.6.1", "10.10.6.0/24"
@@ -40,8 +41,8 @@ def lay(net, queues=1, mtu=1500):
     net.veth((dn, "n6"), (upf, "n6"), queues, mtu, kernel_addresses=False)
     net.veth((ran, "n4"), (upf, "n4"))
     ran.address("n3", f"{N3_GNB}/24", f"{N3_GNB6}/64")
-    ran.address("n4", f"{N4_SMF}/24")
-    upf.address("n4", f"{N4_UPF}/24")
+    ran.address("n4", f"{N4_SMF}/24", f"{N4_SMF6}/64")
+    upf.address("n4", f"{N4_UPF}/24", f"{N4_UPF6}/64")
     dn.address("n6", f"{N6_DN}/24", f"{N6_DN6}/64")
     dn.route(UE_POOL, N6_UPF)
     dn.route(UE_POOL6, N6_UPF6)
