@@ -161,6 +161,8 @@ struct config_n4 {
 
 struct config_gtpu {
 	uint32_t echo_ms; // 0: off
+	uint32_t echo_t3_ms;
+	uint32_t echo_n3;
 	bool error_indication;
 };
 

@@ -76,6 +76,11 @@ const struct command commands[] = {
 		.run = cmd_show_neighbours,
 	},
 	{
+		.words = "show peers",
+		.help = "gNBs and UPFs that tunnels go to, and whether they answer Echo Requests",
+		.run = cmd_show_peers,
+	},
+	{
 		.words = "show associations",
 		.help = "PFCP associations",
 		.run = cmd_show_associations,

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "neigh/gtpu_path.h"
 #include "neigh/neigh.h"
 
 #define HOPS_MAX 4096                     // neighbours at most, on all interfaces
@@ -54,7 +55,8 @@ struct peer_book {
 	int32_t key; // its place among the routes' hops, to be freed when all have forgotten it; -1: none
 	uint32_t refs; // sessions' tunnels
 	struct hop *hop;
-	struct peer peer; // as the workers have it
+	struct peer peer;      // as the workers have it
+	struct gtpu_path path; // of one for tunnels
 };
 
 struct neigh {
@@ -63,6 +65,8 @@ struct neigh {
 	struct peer_book *peers; // [conf.n_peers]
 	uint16_t next_peer;      // where the search for a free one starts
 	unsigned n_peers_used;
+	uint16_t path_next;                       // the peer whose path is looked at next
+	uint16_t path_buckets[GTPU_PATH_BUCKETS]; // peers for tunnels, by address
 	struct hop *hops;
 	unsigned n_hops;
 	struct hop *buckets[HOP_BUCKETS];

@@ -65,6 +65,7 @@ struct neigh *neigh_new(const struct neigh_conf *conf)
 		return NULL;
 	n->conf = *conf;
 	n->next_peer = 1;
+	n->path_next = 1;
 	n->seed = (uint32_t)rand_u64();
 	n->peers = calloc(conf->n_peers, sizeof(*n->peers));
 	n->routes.hops = hops_new(HOPS_MAX);
@@ -175,6 +176,7 @@ void neigh_tick(struct neigh *n)
 		hop_tick(n, hop, now);
 	}
 	peers_tick(n);
+	gtpu_path_tick(n, now);
 }
 
 void neigh_each(const struct neigh *n, neigh_view_fn *fn, void *ctx)

@@ -14,6 +14,7 @@
 #include <rte_mbuf.h>
 
 #include "base/addr.h"
+#include "neigh/gtpu_path.h"
 #include "neigh/route.h"
 #include "packet/eth.h"
 #include "session/peer.h"
@@ -49,6 +50,7 @@ struct neigh_conf {
 	struct neigh_iface ifaces[ROUTE_IFACES];
 	uint16_t n_peers;      // peer indices 1 .. n_peers - 1 are given out
 	uint16_t hold_packets; // for each neighbour that is being asked for
+	struct gtpu_path_conf path;
 	struct neigh_io io;
 	struct stats
 		*stats; // of the control thread: neigh counts injected, made, held, consumed, drops

@@ -245,6 +245,7 @@ int neigh_tunnel_take(struct neigh *n, rte_be32_t v4, uint16_t *ret_peer)
 		hop->tunnels++;
 		peer_write(n, &n->peers[index].peer, hop);
 		peer_publish(n, index);
+		gtpu_path_begin(n, index);
 	}
 	n->peers[index].refs++;
 	*ret_peer = index;
@@ -258,5 +259,6 @@ void neigh_tunnel_give(struct neigh *n, uint16_t index)
 	if (--book->refs > 0)
 		return;
 	book->hop->tunnels--;
+	gtpu_path_end(n, index);
 	peer_give(n, index);
 }

@@ -165,6 +165,26 @@ int gtpu_error_indication_decode(const uint8_t *data, uint32_t len, uint32_t *re
 	return 0;
 }
 
+int gtpu_echo_response_decode(const uint8_t *frame, const struct pkt *p, uint16_t *ret_sequence,
+			      uint8_t *ret_recovery)
+{
+	const uint8_t *gtpu = frame + p->l4 + UDP_BYTES;
+	const uint8_t *ies = frame + p->user;
+
+	if (!(gtpu[0] & GTPU_F_SEQUENCE))
+		return -EBADMSG;
+	*ret_sequence = be16_get(gtpu + GTPU_BYTES);
+	*ret_recovery = 0;
+	for (uint32_t at = 0, bytes; at < p->user_bytes; at += bytes) {
+		bytes = ie_bytes(ies + at, p->user_bytes - at);
+		if (!bytes)
+			return -EBADMSG;
+		if (ies[at] == GTPU_IE_RECOVERY)
+			*ret_recovery = ies[at + 1];
+	}
+	return 0;
+}
+
 // Where a reply's GTP-U message goes: behind an IPv4 header without options. NULL: there is no room.
 static uint8_t *reply_at(uint8_t *frame, uint32_t room, const struct pkt *p, uint32_t bytes)
 {

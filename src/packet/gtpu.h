@@ -130,6 +130,11 @@ uint32_t gtpu_error_indication_build(uint8_t *to, uint32_t teid, const struct ad
 int gtpu_error_indication_decode(const uint8_t *data, uint32_t len, uint32_t *ret_teid,
 				 struct addr *ret_peer);
 
+// Reads an Echo Response (7.2.2): the sequence number that it answers, and its Recovery counter, 0 where there
+// is none. -EBADMSG without a sequence number.
+int gtpu_echo_response_decode(const uint8_t *frame, const struct pkt *p, uint16_t *ret_sequence,
+			      uint8_t *ret_recovery);
+
 // Replies in place. Each takes the frame that `p` describes and the room from its start to the buffer's
 // end, and gives the reply's length, or 0 when there is no room or the sender may not be answered.
 uint32_t gtpu_echo_response(uint8_t *frame, uint32_t room, const struct pkt *p);

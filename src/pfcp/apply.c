@@ -161,6 +161,8 @@ static int peer_take(struct n4 *n4, const struct rules *rules, const struct tunn
 	const struct far_rule *far = tunnel_far(rules, to);
 	int rc = neigh_tunnel_take(n4->env.neigh, to->v4.s_addr, ret_peer);
 
+	if (rc == 0 && to->iface_value != IF_CP_FUNCTION)
+		neigh_tunnel_watch(n4->env.neigh, *ret_peer);
 	if (rc == 0)
 		return 0;
 	*ret_peer = PEER_NONE;

@@ -1,7 +1,7 @@
 // Parse: what each frame is, and the end of those that need no session.
 //
-// Echo requests are answered here, by the worker that they reached; address resolution goes to the control
-// thread; G-PDUs and packets for UEs go into the lanes. While a group is parsed, the next one's bytes are on
+// Echo requests are answered here, by the worker that they reached; address resolution and echo responses go
+// to the control thread; G-PDUs and packets for UEs go into the lanes. While a group is parsed, the next one's bytes are on
 // their way.
 
 #include "pipeline/2_parse.h"
@@ -59,7 +59,8 @@ __attribute__((noinline)) static void parse_no_session(struct worker *w, struct 
 		answer(w, p, icmp_echo_reply(frame, p), COUNTER_icmp_echo);
 		return;
 	case PKT_ECHO_RESPONSE:
-		consume(w, p, COUNTER_gtpu_echo_response);
+		worker_count(w, COUNTER_gtpu_echo_response, 1);
+		punt_post(w, p, PUNT_ECHO_RESPONSE);
 		return;
 	case PKT_END_MARKER:
 		consume(w, p, COUNTER_end_marker);

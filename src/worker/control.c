@@ -25,6 +25,9 @@ static void punt_one(struct control *c, unsigned worker, struct rte_mbuf *mbuf)
 	case PUNT_WAIT_PEER:
 		neigh_wait_peer(c->neigh, worker, mbuf);
 		return;
+	case PUNT_ECHO_RESPONSE:
+		neigh_echo_response(c->neigh, worker, mbuf);
+		return;
 	case PUNT_WAIT_HOP:
 		neigh_wait_hop(c->neigh, worker, mbuf);
 		return;

@@ -233,6 +233,7 @@ static void make_neigh(struct rig *rig)
 		.n_ifaces = RIG_IFACES,
 		.n_peers = (uint16_t)rig->conf.n_peers,
 		.hold_packets = (uint16_t)rig->conf.hold_packets,
+		.path = rig->conf.path,
 		.io = control_neigh_io(&rig->control),
 		.stats = &rig->control.stats,
 	};

@@ -38,6 +38,7 @@ struct rig_conf {
 	uint32_t punt_ring, mail_ring; // 0: 256
 	unsigned n_peers;              // 0: 64
 	unsigned hold_packets;         // 0: 8
+	struct gtpu_path_conf path;    // echoes: none but when asked for
 	uint16_t vlans[RIG_IFACES];    // 0: untagged
 	bool no_gateway;               // N6 has no gateway
 	bool one_device;             // both interfaces share the queues of one, and differ by VLAN

@@ -187,6 +187,8 @@ static uint16_t peer_take(struct rig *rig, const struct tunnel_out *to)
 
 	if (rc != 0 && !(rc == -ENETUNREACH && to->iface_value == IF_CP_FUNCTION))
 		rig_die("no peer");
+	if (rc == 0 && to->iface_value != IF_CP_FUNCTION)
+		neigh_tunnel_watch(rig->control.neigh, peer);
 	return peer;
 }
 

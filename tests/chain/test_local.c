@@ -19,7 +19,7 @@ static const struct outcome {
 	enum drop drop;
 } outcomes[] = {
 	{"echo_request", .answered = true, .counter = COUNTER_gtpu_echo},
-	{"echo_response", .counter = COUNTER_gtpu_echo_response, .consumed = true},
+	{"echo_response", .counter = COUNTER_gtpu_echo_response, .punted = true},
 	{"end_marker", .counter = COUNTER_end_marker, .consumed = true},
 	{"error_indication", .counter = COUNTER_error_indication, .consumed = true},
 	{"icmp_echo", .answered = true, .counter = COUNTER_icmp_echo},

@@ -58,6 +58,7 @@ struct neigh {
 	struct {
 		rte_be32_t addr;
 		unsigned refs;
+		bool watched;
 	} peers[KIT_PEERS];
 };
 
@@ -111,8 +112,15 @@ int neigh_tunnel_take(struct neigh *neigh, rte_be32_t addr, uint16_t *ret_peer)
 	neigh->used++;
 	neigh->peers[free_at].addr = addr;
 	neigh->peers[free_at].refs = 1;
+	neigh->peers[free_at].watched = false;
 	*ret_peer = free_at;
 	return 0;
+}
+
+void neigh_tunnel_watch(struct neigh *neigh, uint16_t peer)
+{
+	CU_ASSERT_FATAL(peer != 0 && neigh->peers[peer].refs > 0);
+	neigh->peers[peer].watched = true;
 }
 
 void neigh_tunnel_give(struct neigh *neigh, uint16_t peer)

@@ -226,6 +226,8 @@ static const struct {
 	{"n4", "own_requests", 65536, 16, 1048576, false},
 	{"log", "burst", 10, 1, 1000, false},
 	{"gtpu", "echo_ms", 0, 0, 3600000, false},
+	{"gtpu", "echo_t3_ms", 3000, 100, 60000, false},
+	{"gtpu", "echo_n3", 3, 1, 10, false},
 };
 
 static void test_ints(void)
