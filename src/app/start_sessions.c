@@ -15,6 +15,7 @@
 #include "app/upf.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "pfcp/node_report.h"
 #include "pfcp/pfd.h"
 #include "pipeline/pipeline.h"
 
@@ -78,6 +79,13 @@ static void neigh_iface_fill(const struct config_iface *c, const struct iface *i
 		ret->addrs[ret->n_addrs++] = c->addresses[i];
 }
 
+static void path_changed(void *ctx, uint16_t peer, const struct addr *addr, bool up)
+{
+	struct upf *upf = ctx;
+
+	node_report_path(upf->n4, peer, addr, up);
+}
+
 static int neigh_make(struct upf *upf)
 {
 	const struct config *c = &upf->config;
@@ -85,6 +93,11 @@ static int neigh_make(struct upf *upf)
 		.n_ifaces = upf->n_ifaces,
 		.n_peers = (uint16_t)c->sessions.peers,
 		.hold_packets = (uint16_t)c->sessions.hold_packets,
+		.path = {.echo_ms = c->gtpu.echo_ms,
+			 .t3_ms = c->gtpu.echo_t3_ms,
+			 .n3 = c->gtpu.echo_n3,
+			 .changed = path_changed,
+			 .ctx = upf},
 		.stats = &upf->control.stats,
 		.io = control_neigh_io(&upf->control),
 	};

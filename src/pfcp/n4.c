@@ -14,6 +14,7 @@
 #include "pfcp/call.h"
 #include "pfcp/dispatch.h"
 #include "pfcp/endpoint.h"
+#include "pfcp/node_report.h"
 #include "pfcp/pfd.h"
 #include "pfcp/writer.h"
 #include "pfcp/xact.h"
@@ -102,7 +103,9 @@ struct n4 *n4_new(const struct n4_conf *conf, const struct n4_env *env,
 	n4->xacts = xact_table_new(conf);
 	n4->env.pfds = pfd_table_new(&limits);
 	n4->calls = call_table_new(&n4->conf);
-	if (n4->assocs && n4->xacts && n4->env.pfds && n4->calls && ops->init(n4) == 0)
+	n4->reports = node_reports_new();
+	if (n4->assocs && n4->xacts && n4->env.pfds && n4->calls && n4->reports &&
+	    ops->init(n4) == 0)
 		n4->ops = ops;
 	if (n4->ops == NULL) {
 		n4_free(n4);
@@ -122,6 +125,7 @@ void n4_free(struct n4 *n4)
 	xact_table_free(n4->xacts);
 	pfd_table_free(n4->env.pfds);
 	call_table_free(n4->calls);
+	node_reports_free(n4->reports);
 	conf_free(&n4->conf);
 	free(n4);
 }
@@ -155,6 +159,7 @@ void n4_tick(struct n4 *n4)
 	call_tick(n4); // first, since a call that is no longer needed is not to be repeated
 	xact_tick(n4);
 	assoc_tick(n4);
+	node_report_tick(n4);
 	if (n4->ops->tick)
 		n4->ops->tick(n4);
 }

@@ -28,6 +28,7 @@ struct n4_request;
 struct n4_sessions; // of the session half
 struct neigh;
 struct pfd_table;
+struct node_reports;
 struct rule_arena;
 struct slots;
 struct worker;
@@ -156,6 +157,7 @@ extern const struct n4_session_ops n4_session_ops; // pfcp/handle_session.c
 	N4_COUNTER(duplicates_waiting, "repeated requests whose answer is still being worked on")  \
 	N4_COUNTER(retransmissions, "requests of ours that were sent again")                       \
 	N4_COUNTER(timeouts, "requests of ours that nobody answered")                              \
+	N4_COUNTER(node_reports_failed, "Node Reports of ours that were not sent or not accepted") \
 	N4_COUNTER(path_failures, "peers that stopped to answer heartbeats")                       \
 	N4_COUNTER(peer_restarts, "peers that came back with a later recovery time stamp")         \
 	N4_COUNTER(path_drops, "associations that ended since the peer did not come back in time") \
@@ -209,6 +211,7 @@ struct n4 {
 	struct call_table *calls;
 	bool leaving;                 // the daemon is to stop: no new associations
 	uint64_t leave_ns;            // when it stops at the latest
+	struct node_reports *reports;
 	struct n4_endpoint *endpoint; // NULL: not open
 	struct n4_sessions *sessions;
 	uint64_t waiting_bytes; // memory of requests in progress
