@@ -302,6 +302,8 @@ static int n4_make(struct upf *upf)
 	conf.max_waiting_bytes = (uint64_t)c->n4.waiting_mb << 20;
 	conf.max_requests = c->n4.own_requests;
 	conf.max_sessions = c->sessions.max;
+	conf.load.overload_percent = c->n4.overload_percent;
+	conf.load.overload_requests = c->n4.overload_requests;
 	conf.max_pdrs = c->sessions.pdrs;
 	conf.max_filters = c->sessions.filters;
 	conf.max_answers_per_peer = c->n4.requests_per_peer;

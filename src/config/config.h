@@ -157,6 +157,8 @@ struct config_n4 {
 	uint32_t answers_mb;
 	uint32_t waiting_mb;
 	uint32_t own_requests;
+	uint32_t overload_percent;  // 0: off
+	uint32_t overload_requests; // 0: off
 };
 
 struct config_gtpu {

@@ -473,6 +473,21 @@ static const struct schema_key schema_n4[] = {
 	 .max = 1048576,
 	 .def = "65536",
 	 .help = "Sluice's own requests that have no answer yet; beyond it none is sent."},
+	{.name = "overload_percent",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, overload_percent),
+	 .min = 0,
+	 .max = 100,
+	 .def = "0",
+	 .help = "Share of sessions.max in use from which on SMFs are told of overload, and new sessions "
+		 "are refused more and more; 0: none."},
+	{.name = "overload_requests",
+	 .type = SCHEMA_INT,
+	 FIELD(config_n4, overload_requests),
+	 .min = 0,
+	 .max = 10000000,
+	 .def = "0",
+	 .help = "Session requests a second beyond which the same is done; 0: any number."},
 	{0},
 };
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "pfcp/load.h"
+#include "pfcp/session_set.h"
 #include "pfcp/writer.h"
 
 // Takes an address into an F-SEID that has none of its family yet.
@@ -83,6 +85,7 @@ void answer_refuse(struct n4_request *rq, uint64_t seid, const struct pfcp_fault
 	if (rq->type == PFCP_SESSION_ESTABLISHMENT_REQUEST)
 		node_id_encode(&w, &rq->n4->conf.node_id);
 	pfcp_fault_encode(&w, fault);
+	load_encode(&w, rq->n4, rq->cp_features, rq->type == PFCP_SESSION_ESTABLISHMENT_REQUEST);
 	n4_answer(rq, &w);
 }
 
@@ -95,7 +98,10 @@ void answer_established(struct n4_request *rq, const struct n4_session *session)
 	node_id_encode(&w, &rq->n4->conf.node_id);
 	pfcp_fault_encode(&w, &accepted);
 	f_seid_encode(&w, rq, session->seid);
+	if (session->set)
+		session_set_own_encode(&w, rq->n4);
 	picked_encode(&w, rq, session, PFCP_IE_CREATE_PDR, PFCP_IE_CREATED_PDR);
+	load_encode(&w, rq->n4, rq->cp_features, false);
 	n4_answer(rq, &w);
 }
 
@@ -108,6 +114,7 @@ void answer_modified(struct n4_request *rq, const struct n4_session *session)
 	pfcp_fault_encode(&w, &accepted);
 	picked_encode(&w, rq, session, PFCP_IE_CREATE_PDR, PFCP_IE_CREATED_PDR);
 	picked_encode(&w, rq, session, PFCP_IE_UPDATE_PDR, PFCP_IE_UPDATED_PDR);
+	load_encode(&w, rq->n4, rq->cp_features, false);
 	n4_answer(rq, &w);
 }
 
@@ -118,5 +125,6 @@ void answer_deleted(struct n4_request *rq, uint64_t seid)
 
 	n4_answer_begin(rq, &w, seid);
 	pfcp_fault_encode(&w, &accepted);
+	load_encode(&w, rq->n4, rq->cp_features, false);
 	n4_answer(rq, &w);
 }

@@ -160,7 +160,8 @@ void assoc_set_up(struct assoc *a, const struct assoc_setup *setup)
 bool assoc_speaks(const struct n4 *n4, const struct assoc *a, const struct endpoint *from)
 {
 	// Strangers have been refused before, so with a list of peers whoever comes this far is on it.
-	return n4->conf.n_peers > 0 || addr_eq(&a->addr.addr, &from->addr);
+	return n4->conf.n_peers > 0 || addr_eq(&a->addr.addr, &from->addr) ||
+	       smf_set_has(&a->set, &from->addr);
 }
 
 // Time stamps go around after 2^32 seconds, so they are compared by their difference.

@@ -15,6 +15,7 @@
 #include "base/addr.h"
 #include "pfcp/n4.h"
 #include "pfcp/node_id.h"
+#include "pfcp/smf_set.h"
 #include "pfcp/xact.h"
 
 struct n4_session;
@@ -32,6 +33,7 @@ enum assoc_state {
 struct assoc {
 	LIST_ENTRY(assoc) next;
 	struct node_id id;
+	struct smf_set set;   // the other SMFs that may speak for it
 	struct endpoint addr; // where it asked from; heartbeats go to this address, port 8805
 	struct addr local;    // our address that it asked; requests of ours leave from there
 	enum assoc_state state;
@@ -93,7 +95,7 @@ struct assoc *assoc_lookup_addr(const struct n4 *n4, const struct addr *addr, bo
 struct addr assoc_local(const struct n4 *n4, const struct addr *peer);
 
 // Whether a message from `from` may change the association itself: it comes from the address that set it up,
-// or from one that the configuration names among the peers.
+// from another of its SMF set, or from one that the configuration names among the peers.
 bool assoc_speaks(const struct n4 *n4, const struct assoc *assoc, const struct endpoint *from);
 
 // What a Recovery Time Stamp of the peer tells.

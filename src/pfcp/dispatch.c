@@ -43,8 +43,8 @@ static const struct dispatch_row rows[PFCP_MSG_COUNT] = {
 	[PFCP_ASSOCIATION_UPDATE_REQUEST] = NODE(node_update),
 	[PFCP_ASSOCIATION_RELEASE_REQUEST] = NODE(node_release),
 	[PFCP_NODE_REPORT_REQUEST] = NODE(node_not_supported),
-	[PFCP_SESSION_SET_DELETION_REQUEST] = NODE(node_not_supported),
-	[PFCP_SESSION_SET_MODIFICATION_REQUEST] = NODE(node_not_supported),
+	[PFCP_SESSION_SET_DELETION_REQUEST] = NODE(node_session_set),
+	[PFCP_SESSION_SET_MODIFICATION_REQUEST] = NODE(node_session_set),
 	[PFCP_SESSION_ESTABLISHMENT_REQUEST] = SESSION(establish),
 	[PFCP_SESSION_MODIFICATION_REQUEST] = SESSION(modify),
 	[PFCP_SESSION_DELETION_REQUEST] = SESSION(del),
@@ -163,6 +163,7 @@ static void session_take(struct n4 *n4, const struct dispatch_row *row, struct n
 		n4->ops->refuse(n4, rq, &none);
 		return;
 	}
+	rq->cp_features = rq->assoc->cp_features;
 	if (fault->cause) {
 		n4->ops->refuse(n4, rq, fault);
 		return;
@@ -176,6 +177,11 @@ static void session_take(struct n4 *n4, const struct dispatch_row *row, struct n
 		assoc_heard(rq->assoc);
 	if (release_refuses(rq->assoc, rq->type, &none)) {
 		n4_count(n4, N4_COUNT_release_refused);
+		n4->ops->refuse(n4, rq, &none);
+		return;
+	}
+	if (load_refuses(n4, rq)) {
+		fault_cause(&none, PFCP_CAUSE_CONGESTION, "overload");
 		n4->ops->refuse(n4, rq, &none);
 		return;
 	}

@@ -156,7 +156,8 @@ void node_claim_refuse(struct n4_request *rq)
 }
 
 // Sets the association up, for the first time or again.
-static void setup_accept(struct n4_request *rq, struct assoc *a, uint32_t recovery)
+static void setup_accept(struct n4_request *rq, struct assoc *a, uint32_t recovery,
+			 const struct smf_set *set)
 {
 	const struct assoc_setup setup = {
 		.addr = rq->from,
@@ -167,6 +168,7 @@ static void setup_accept(struct n4_request *rq, struct assoc *a, uint32_t recove
 	char name[NODE_ID_STRLEN], from[ENDPOINT_STRLEN];
 
 	assoc_set_up(a, &setup);
+	a->set = *set;
 	a->requests++;
 	rq->assoc = a;
 	rq->keep = true;
@@ -177,7 +179,7 @@ static void setup_accept(struct n4_request *rq, struct assoc *a, uint32_t recove
 }
 
 static void setup_first(struct n4 *n4, struct n4_request *rq, const struct node_id *id,
-			uint32_t recovery)
+			uint32_t recovery, const struct smf_set *set)
 {
 	struct assoc *a = assoc_add(n4, id, &rq->from);
 
@@ -188,13 +190,14 @@ static void setup_first(struct n4 *n4, struct n4_request *rq, const struct node_
 	}
 	// The peer's sequence numbers may have begun again.
 	xact_forget_addr(n4, &rq->from.addr);
-	setup_accept(rq, a, recovery);
+	setup_accept(rq, a, recovery, set);
 }
 
 // A setup for a Node ID that has an association already (TS 29.244 6.2.6.2.2). Its sessions are kept when
 // the Recovery Time Stamp is the same, and end before the answer when it is later. An earlier stamp is that
 // of an old message, unless the peer has been lost: then its clock was set back.
-static void setup_again(struct n4 *n4, struct n4_request *rq, struct assoc *a, uint32_t recovery)
+static void setup_again(struct n4 *n4, struct n4_request *rq, struct assoc *a, uint32_t recovery,
+			const struct smf_set *set)
 {
 	enum assoc_life life = assoc_life(a, recovery);
 
@@ -202,13 +205,14 @@ static void setup_again(struct n4 *n4, struct n4_request *rq, struct assoc *a, u
 		assoc_end(n4, a, rq, node_setup);
 		return;
 	}
-	if (a->state == ASSOC_UP && !addr_eq(&a->addr.addr, &rq->from.addr)) {
+	if (a->state == ASSOC_UP && !addr_eq(&a->addr.addr, &rq->from.addr) &&
+	    !smf_set_has(&a->set, &rq->from.addr)) {
 		if (!assoc_claim(n4, a, rq, node_setup))
 			node_claim_refuse(rq);
 		return;
 	}
 	if (life == ASSOC_LIFE_SAME) {
-		setup_accept(rq, a, recovery);
+		setup_accept(rq, a, recovery, set);
 		return;
 	}
 	if (life == ASSOC_LIFE_EARLIER && a->state == ASSOC_UP) {
@@ -223,11 +227,13 @@ void node_setup(struct n4 *n4, struct n4_request *rq)
 {
 	struct pfcp_fault fault = {0};
 	struct assoc *a;
+	struct smf_set set = {0};
 	struct node_id id;
 	uint32_t recovery = 0;
 
 	if (node_sender_decode(&rq->msg, &id, &fault) < 0 ||
-	    node_recovery_decode(&rq->msg, &recovery, &fault) < 0) {
+	    node_recovery_decode(&rq->msg, &recovery, &fault) < 0 ||
+	    smf_set_decode(&rq->msg, &set, &fault) < 0) {
 		node_refuse(rq, &fault);
 		return;
 	}
@@ -237,9 +243,9 @@ void node_setup(struct n4 *n4, struct n4_request *rq)
 	}
 	a = assoc_lookup(n4, &id);
 	if (a)
-		setup_again(n4, rq, a, recovery);
+		setup_again(n4, rq, a, recovery, &set);
 	else
-		setup_first(n4, rq, &id, recovery);
+		setup_first(n4, rq, &id, recovery, &set);
 }
 
 // The association that an update or release names and may change. NULL: the request has been refused.
@@ -263,11 +269,16 @@ static struct assoc *assoc_named(struct n4 *n4, struct n4_request *rq)
 void node_update(struct n4 *n4, struct n4_request *rq)
 {
 	struct assoc *a = assoc_named(n4, rq);
+	struct pfcp_fault fault = {0};
 
 	if (a == NULL)
 		return;
 	if (a->state == ASSOC_ENDING) {
 		node_refuse_cause(rq, PFCP_CAUSE_NO_ASSOCIATION, "the association is ending");
+		return;
+	}
+	if (smf_set_decode(&rq->msg, &a->set, &fault) < 0) {
+		node_refuse(rq, &fault);
 		return;
 	}
 	a->cp_features = node_cp_features_get(&rq->msg, a->cp_features);
@@ -276,6 +287,26 @@ void node_update(struct n4 *n4, struct n4_request *rq)
 	rq->keep = true;
 	xact_belongs(rq->xact, &a->xacts);
 	node_accept(rq);
+}
+
+void node_session_set(struct n4 *n4, struct n4_request *rq)
+{
+	struct assoc *a = assoc_named(n4, rq);
+
+	if (a == NULL)
+		return;
+	if (a->state == ASSOC_ENDING) {
+		node_refuse_cause(rq, PFCP_CAUSE_NO_ASSOCIATION, "the association is ending");
+		return;
+	}
+	rq->assoc = a;
+	a->requests++;
+	rq->keep = true;
+	xact_belongs(rq->xact, &a->xacts);
+	if (rq->type == PFCP_SESSION_SET_DELETION_REQUEST)
+		n4->ops->end_set(n4, rq);
+	else
+		n4->ops->change_set(n4, rq);
 }
 
 // The association has gone, and with it its sessions.

@@ -19,17 +19,19 @@ void node_release(struct n4 *n4, struct n4_request *rq);
 
 // PFD Management (handle_pfd.c).
 void node_pfds(struct n4 *n4, struct n4_request *rq);
+// Session Set Deletion and Modification: whose association it is; the session half does the rest.
+void node_session_set(struct n4 *n4, struct n4_request *rq);
 
 // 76 to a request that no row serves.
 void node_not_supported(struct n4 *n4, struct n4_request *rq);
 
-// Accepts a node request.
-void node_accept(struct n4_request *rq);
 // Who sent a node message: its Node ID. -EINVAL: 66, 68, 69.
 int node_sender_decode(const struct pfcp_msg *msg, struct node_id *ret_id,
 		       struct pfcp_fault *fault);
 // Bits of CP Function Features; absent octets are 0. `otherwise` where there is no such IE.
 uint64_t node_cp_features_get(const struct pfcp_msg *msg, uint64_t otherwise);
+// Accepts a node request: Node ID and Cause, and what else its answer must have.
+void node_accept(struct n4_request *rq);
 
 // Refuses a node request: Node ID, Cause, Offending IE, and what else its answer must have.
 void node_refuse(struct n4_request *rq, const struct pfcp_fault *fault);

@@ -13,7 +13,10 @@
 #include "pfcp/answer.h"
 #include "pfcp/assoc.h"
 #include "pfcp/decode.h"
+#include "pfcp/handle_set.h"
 #include "pfcp/report.h"
+#include "pfcp/session_set.h"
+#include "pfcp/smf_set.h"
 
 #define PDN_TYPE_V4V6 3 // 1: IPv4, 2: IPv6, 3: both (TS 29.244 8.2.79)
 
@@ -70,6 +73,8 @@ static void session_gone(struct n4_change *change)
 		answer_deleted(change->rq, session->cp_seid);
 	fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "the session has been deleted before");
 	waiting_refuse(session, &fault, 0);
+	if (session->batch)
+		session_batch_done(session->batch, 0);
 	n4_session_free(n4, session);
 	ending_check(n4, assoc);
 }
@@ -101,12 +106,22 @@ static void session_del_run(struct n4 *n4, struct n4_session *session, struct n4
 
 // --- turns -----------------------------------------------------------------------------------------------
 
+// One that was to end, and cannot.
+static void session_stays(struct n4_session *session)
+{
+	log_error_limited("N4: out of memory: a session that was to end stays");
+	if (!session->batch)
+		return;
+	session_batch_done(session->batch, -ENOMEM);
+	session->batch = NULL;
+	session->ending = session->assoc->sessions_gone != NULL;
+}
+
 void session_next(struct n4 *n4, struct n4_session *session)
 {
 	if (session->ending) {
 		if (session_end(n4, session, NULL) < 0)
-			log_error_limited(
-				"N4: out of memory: a session of a lost association stays");
+			session_stays(session);
 		return;
 	}
 	while (!session->change && !STAILQ_EMPTY(&session->waiting)) {
@@ -143,7 +158,8 @@ static int session_request(struct n4 *n4, struct n4_request *rq)
 	struct pfcp_fault fault;
 	struct n4_waiting *w;
 
-	if (!session || session->assoc != rq->assoc) {
+	if (!session || !smf_set_same(session->assoc, rq->assoc) ||
+	    !smf_set_speaks(n4, session, &rq->from.addr)) {
 		fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "no session has this SEID");
 		answer_refuse(rq, 0, &fault);
 		return 0;
@@ -173,8 +189,12 @@ static void session_established(struct n4_change *change)
 	struct pfcp_fault fault;
 
 	if (session->ending) {
-		fault_cause(&fault, PFCP_CAUSE_NO_ASSOCIATION,
-			    "the association has ended meanwhile");
+		if (session->batch)
+			fault_cause(&fault, PFCP_CAUSE_REJECTED,
+				    "its session set has ended meanwhile");
+		else
+			fault_cause(&fault, PFCP_CAUSE_NO_ASSOCIATION,
+				    "the association has ended meanwhile");
 		answer_refuse(change->rq, session->cp_seid, &fault);
 	} else {
 		answer_established(change->rq, session);
@@ -248,6 +268,12 @@ static int establish_begin(struct n4 *n4, struct n4_request *rq, uint64_t cp_sei
 	}
 	session->cp_seid = cp_seid;
 	session->cp_addr = *cp_addr;
+	session->made_by = rq->from.addr;
+	if (session_set_decode(&rq->msg, NULL, &session->set, fault) < 0) {
+		rules_free(rules);
+		n4_session_free(n4, session);
+		return -EINVAL;
+	}
 	change = n4_change_new(n4, session, rq, rules);
 	if (!change) {
 		n4_session_free(n4, session);
@@ -290,7 +316,7 @@ static void session_refuse(struct n4 *n4, struct n4_request *rq, const struct pf
 	if (rq->type == PFCP_SESSION_ESTABLISHMENT_REQUEST) {
 		if (session_f_seid_decode(&rq->msg, &cp_seid, &cp_addr, &unused) < 0)
 			cp_seid = 0;
-	} else if (session && rq->assoc && session->assoc == rq->assoc) {
+	} else if (session && rq->assoc && smf_set_same(session->assoc, rq->assoc)) {
 		cp_seid = session->cp_seid;
 	}
 	answer_refuse(rq, cp_seid, fault);
@@ -330,6 +356,18 @@ static void session_tick(struct n4 *n4)
 	n4_reports_tick(n4);
 }
 
+void session_end_for(struct n4 *n4, struct n4_session *session, struct session_batch *batch)
+{
+	struct pfcp_fault fault;
+
+	fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "its session set ends");
+	session->ending = true;
+	session->batch = batch;
+	waiting_refuse(session, &fault, session->cp_seid);
+	if (!session->change)
+		session_next(n4, session);
+}
+
 static void session_fini(struct n4 *n4)
 {
 	struct n4_sessions *table = n4->sessions;
@@ -347,6 +385,8 @@ static void session_fini(struct n4 *n4)
 				free(w);
 			}
 			n4_session_abandon(n4, session);
+			if (session->batch)
+				session_batch_abandon(session->batch);
 			n4_session_free(n4, session);
 		}
 	n4_sessions_fini(n4);
@@ -360,6 +400,8 @@ const struct n4_session_ops n4_session_ops = {
 	.del = session_request,
 	.refuse = session_refuse,
 	.tick = session_tick,
+	.end_set = session_set_end,
+	.change_set = session_set_change,
 	.owner = session_owner,
 	.end_all = session_end_all,
 };

@@ -21,5 +21,8 @@ void session_refresh_run(struct n4 *n4, struct n4_session *session);
 // Begins that of as many marked sessions as a tick may.
 void session_refresh_tick(struct n4 *n4);
 
+// Ends the session as soon as it can be, for a batch that is told of it (pfcp/handle_set.h).
+void session_end_for(struct n4 *n4, struct n4_session *session, struct session_batch *batch);
+
 // Begins what a Session Modification Request asks for, or refuses it (handle_session_mod.c).
 void session_modify_run(struct n4 *n4, struct n4_session *session, struct n4_request *rq);

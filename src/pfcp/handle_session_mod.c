@@ -4,10 +4,14 @@
 // keeps the rules that it had.
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "pfcp/answer.h"
 #include "pfcp/decode.h"
+#include "pfcp/assoc.h"
 #include "pfcp/handle_session.h"
+#include "pfcp/session_set.h"
+#include "pfcp/smf_set.h"
 
 static void session_modified(struct n4_change *change)
 {
@@ -42,21 +46,64 @@ static void mark_ends(struct n4_change *change, const struct pfcp_msg *msg)
 			n4_change_mark_end(change, (uint32_t)value);
 }
 
+// Whose the session is to be: a Node ID in the request is that of an SMF which takes it over from another of its
+// set (TS 29.244 5.22.3). Looked up anew, since the request may have waited longer than an association lives.
+static int owner_decode(struct n4 *n4, const struct n4_session *session, const struct pfcp_msg *msg,
+			struct assoc **ret_owner, struct pfcp_fault *fault)
+{
+	struct assoc *owner;
+	struct node_id id;
+	struct pfcp_ie ie;
+
+	*ret_owner = session->assoc;
+	if (pfcp_ie_find(msg->ies, PFCP_IE_NODE_ID, &ie) < 0)
+		return 0;
+	if (node_id_decode(&ie, &id, fault) < 0)
+		return -EINVAL;
+	owner = assoc_lookup(n4, &id);
+	if (!owner || owner->state == ASSOC_ENDING)
+		return fault_cause(fault, PFCP_CAUSE_NO_ASSOCIATION, "no association");
+	if (!smf_set_same(session->assoc, owner))
+		return fault_cause(fault, PFCP_CAUSE_NO_SESSION, "a session of another SMF");
+	*ret_owner = owner;
+	return 0;
+}
+
+// What a request changes beside the rules; done when nothing can fail any more.
+struct affairs {
+	struct assoc *owner;
+	struct session_set *set;
+};
+
+static void affairs_commit(struct n4_session *session, const struct affairs *affairs)
+{
+	free(session->set);
+	session->set = affairs->set;
+	if (affairs->owner != session->assoc)
+		n4_session_move(session, affairs->owner);
+}
+
 static int modify_begin(struct n4 *n4, struct n4_session *session, struct n4_request *rq,
 			struct pfcp_fault *fault)
 {
 	struct rules *rules = rules_clone(session->rules);
 	struct n4_change *change = rules ? n4_change_new(n4, session, rq, rules) : NULL;
+	struct affairs affairs = {0};
 
 	if (!change)
 		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
 	change->done = session_modified;
-	if (session_f_seid_decode(&rq->msg, &change->cp_seid, &change->cp_addr, fault) != -EINVAL &&
+	if (owner_decode(n4, session, &rq->msg, &affairs.owner, fault) == 0 &&
+	    session_set_decode(&rq->msg, session->set, &affairs.set, fault) == 0 &&
+	    session_f_seid_decode(&rq->msg, &change->cp_seid, &change->cp_addr, fault) != -EINVAL &&
 	    decode_rules(&n4->env, &rq->msg, change->rules, fault) == 0) {
 		mark_ends(change, &rq->msg);
-		if (n4_change_begin(change, fault) == 0)
+		if (n4_change_begin(change, fault) == 0) {
+			affairs_commit(session, &affairs);
 			return 0;
+		}
 	}
+	free(affairs.set);
 	n4_change_free(change);
 	return -EINVAL;
 }

@@ -99,6 +99,7 @@ struct n4 *n4_new(const struct n4_conf *conf, const struct n4_env *env,
 	}
 	n4->env = *env;
 	n4->recovery = conf->recovery ? conf->recovery : clock_ntp_s();
+	load_init(n4);
 	n4->assocs = assoc_table_new();
 	n4->xacts = xact_table_new(conf);
 	n4->env.pfds = pfd_table_new(&limits);
@@ -160,6 +161,7 @@ void n4_tick(struct n4 *n4)
 	xact_tick(n4);
 	assoc_tick(n4);
 	node_report_tick(n4);
+	load_tick(n4);
 	if (n4->ops->tick)
 		n4->ops->tick(n4);
 }

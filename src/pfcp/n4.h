@@ -14,6 +14,7 @@
 
 #include "base/addr.h"
 #include "pfcp/codec.h"
+#include "pfcp/load.h"
 #include "pfcp/node_id.h"
 #include "pfcp/writer.h"
 
@@ -73,6 +74,7 @@ struct n4_conf {
 	uint32_t max_apps;             // applications with PFDs
 	uint32_t max_app_pfds;         // flow descriptions, URLs and so on of one application
 	uint64_t max_pfd_bytes;        // memory of all PFDs that CP functions have given
+	struct load_conf load;         // what is too much
 };
 
 // The values used where the configuration says nothing.
@@ -135,6 +137,9 @@ struct n4_session_ops {
 	void (*refuse)(struct n4 *n4, struct n4_request *rq, const struct pfcp_fault *fault);
 	// Does what time has made due for sessions. May be NULL.
 	void (*tick)(struct n4 *n4);
+	// Session Set Deletion and Modification Requests of an association; both end the request.
+	void (*end_set)(struct n4 *n4, struct n4_request *rq);
+	void (*change_set)(struct n4 *n4, struct n4_request *rq);
 	// The association of the session with this SEID of ours, or NULL.
 	struct assoc *(*owner)(struct n4 *n4, uint64_t seid);
 	// Ends every session of the association and every request of it that waits; `done` is called once
@@ -157,6 +162,7 @@ extern const struct n4_session_ops n4_session_ops; // pfcp/handle_session.c
 	N4_COUNTER(duplicates_waiting, "repeated requests whose answer is still being worked on")  \
 	N4_COUNTER(retransmissions, "requests of ours that were sent again")                       \
 	N4_COUNTER(timeouts, "requests of ours that nobody answered")                              \
+	N4_COUNTER(overload_refused, "new sessions refused because of overload")                   \
 	N4_COUNTER(node_reports_failed, "Node Reports of ours that were not sent or not accepted") \
 	N4_COUNTER(path_failures, "peers that stopped to answer heartbeats")                       \
 	N4_COUNTER(peer_restarts, "peers that came back with a later recovery time stamp")         \
@@ -212,6 +218,7 @@ struct n4 {
 	bool leaving;                 // the daemon is to stop: no new associations
 	uint64_t leave_ns;            // when it stops at the latest
 	struct node_reports *reports;
+	struct load load;
 	struct n4_endpoint *endpoint; // NULL: not open
 	struct n4_sessions *sessions;
 	uint64_t waiting_bytes; // memory of requests in progress
@@ -230,6 +237,7 @@ struct n4_request {
 	struct assoc *assoc;  // of its sender; NULL: none, which only `refuse` sees
 	struct endpoint from; // who gets the answer
 	struct addr local;    // our address that it asked, and that answers
+	uint64_t cp_features; // of its association
 	uint32_t seq;
 	uint8_t type;
 	bool keep;            // node half: its answer is kept for duplicates

@@ -143,6 +143,15 @@ struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t s
 	return session;
 }
 
+void n4_session_move(struct n4_session *session, struct assoc *assoc)
+{
+	LIST_REMOVE(session, of_assoc);
+	session->assoc->n_sessions--;
+	session->assoc = assoc;
+	LIST_INSERT_HEAD(&assoc->sessions, session, of_assoc);
+	assoc->n_sessions++;
+}
+
 void n4_session_free(struct n4 *n4, struct n4_session *session)
 {
 	struct n4_session **at = bucket_get(n4->sessions, session->seid);
@@ -158,5 +167,6 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	LIST_REMOVE(session, of_assoc);
 	session->assoc->n_sessions--;
 	rules_free(session->rules);
+	free(session->set);
 	free(session);
 }

@@ -23,6 +23,8 @@
 struct n4_change;
 struct n4_reporting; // pfcp/report.c
 struct pfcp_msg;
+struct session_batch;
+struct session_set;
 
 // What a session's rules hold outside of the model: taken before the owner is told, given back after it has
 // switched to others.
@@ -43,7 +45,8 @@ STAILQ_HEAD(n4_waiting_list, n4_waiting);
 struct n4_session {
 	uint64_t seid;           // ours; the peer's requests carry it
 	uint64_t cp_seid;        // the peer's; our answers carry it
-	struct addr cp_addr;     // of its CP F-SEID
+	struct addr cp_addr;     // of its CP F-SEID: reports go there
+	struct addr made_by;     // where its establishment came from
 	struct n4_session *next; // in the bucket of its SEID
 	LIST_ENTRY(n4_session) of_assoc;
 	TAILQ_ENTRY(n4_session) of_refresh; // while `refresh` is set
@@ -53,15 +56,17 @@ struct n4_session {
 	uint64_t apps_generation;
 	struct assoc *assoc;
 	struct slot slot;
-	struct rules *rules; // what the owner has; NULL until it first has any
+	struct rules *rules;     // what the owner has; NULL until it first has any
+	struct session_set *set; // the sets that it is in; NULL: none (pfcp/session_set.h)
 	struct n4_holding holding;
 	struct n4_change *change; // under way, or NULL
 	struct n4_waiting_list waiting;
 	uint8_t n_waiting;
 	struct n4_reporting *reporting; // NULL: it never had a report
-	bool refresh;   // what its rules compile to has changed: it is due for a change of its own
-	bool ending;    // its association ends: it goes as soon as no change is under way
-	time_t since_s; // wall clock
+	bool refresh; // what its rules compile to has changed: it is due for a change of its own
+	bool ending; // its association or a set of it ends: it goes as soon as no change is under way
+	struct session_batch *batch; // that it ends with, or NULL
+	time_t since_s;              // wall clock
 };
 
 // NULL for a SEID that no session has.
@@ -105,5 +110,7 @@ void n4_sessions_fini(struct n4 *n4);
 // A session of the association, with `seid` if that is not 0 and no session has it, else a random one. NULL
 // without memory. It has no slot yet.
 struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t seid);
+// Gives it to another association, of the same SMF set.
+void n4_session_move(struct n4_session *session, struct assoc *assoc);
 // Takes it off its association and frees it; what it held has been given back.
 void n4_session_free(struct n4 *n4, struct n4_session *session);

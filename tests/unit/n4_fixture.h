@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "pfcp/assoc.h"
+#include "pfcp/handle_node.h"
 #include "pfcp/n4.h"
 #include "pfcp/xact.h"
 #include "unit.h"
@@ -33,7 +34,7 @@ struct sent {
 struct n4_sessions {
 	bool hold;     // requests wait for session_go()
 	bool hold_end; // the end of an association waits for end_go()
-	unsigned establish, modify, del, refuse, end_all; // calls
+	unsigned establish, modify, del, refuse, end_all, sets; // calls
 	uint8_t refused_cause;
 	size_t request_len;  // of the latest
 	struct assoc *owner; // of every session
@@ -132,6 +133,12 @@ static void ops_refuse(struct n4 *n4, struct n4_request *rq, const struct pfcp_f
 	n4_answer(rq, &w);
 }
 
+static void ops_set(struct n4 *n4, struct n4_request *rq)
+{
+	n4->sessions->sets++;
+	node_accept(rq);
+}
+
 static struct assoc *ops_owner(struct n4 *n4, uint64_t seid)
 {
 	return n4->sessions->owner;
@@ -165,6 +172,8 @@ static const struct n4_session_ops fix_ops = {
 	.modify = ops_modify,
 	.del = ops_del,
 	.refuse = ops_refuse,
+	.end_set = ops_set,
+	.change_set = ops_set,
 	.owner = ops_owner,
 	.end_all = ops_end_all,
 };

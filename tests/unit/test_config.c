@@ -225,6 +225,8 @@ static const struct {
 	{"n4", "waiting_mb", 64, 1, 65536, false},
 	{"n4", "own_requests", 65536, 16, 1048576, false},
 	{"log", "burst", 10, 1, 1000, false},
+	{"n4", "overload_percent", 0, 0, 100, false},
+	{"n4", "overload_requests", 0, 0, 10000000, false},
 	{"gtpu", "echo_ms", 0, 0, 3600000, false},
 	{"gtpu", "echo_t3_ms", 3000, 100, 60000, false},
 	{"gtpu", "echo_n3", 3, 1, 10, false},

@@ -747,13 +747,40 @@ static void test_update(void)
 	fix_close();
 }
 
+// Requests for session sets are the session half's, with the association that they name; without one they get 72.
+static void test_session_sets(void)
+{
+	struct n4_conf conf = fix_conf();
+
+	fix_open(&conf);
+	for (uint8_t type = 14; type <= 16; type += 2)
+		for (unsigned i = 0; i < 2; i++) {
+			fix.sessions.sets = 0;
+			if (i == 1)
+				setup(100, RECOVERY);
+			msg(type, type + i);
+			IE(IE_NODE_ID, 0, 127, 0, 0, 4);
+			if (type == 16)
+				IE(290, 0, 178, 0, 5, 2, 127, 0, 0, 9);
+			deliver();
+			CU_ASSERT(sent_type() == type + 1u && fix.sessions.sets == i);
+			CU_ASSERT_EQUAL(sent_cause(), i ? 1 : 72);
+			if (i == 1) {
+				msg(9, 1000u + type);
+				IE(IE_NODE_ID, 0, 127, 0, 0, 4);
+				deliver();
+			}
+		}
+	fix_close();
+}
+
 // Every request of the standard has an answer; what is not served says so.
 static void test_not_supported(void)
 {
 	static const struct {
 		uint8_t type;
 		bool node_id;
-	} rows[] = {{12, true}, {14, true}, {16, true}, {56, false}};
+	} rows[] = {{12, true}, {56, false}};
 	struct n4_conf conf = fix_conf();
 	size_t len;
 
@@ -767,8 +794,6 @@ static void test_not_supported(void)
 			IE(IE_NODE_ID, 0, 127, 0, 0, 4);
 		if (rows[i].type == 12)
 			IE(101, 1);
-		if (rows[i].type == 16)
-			IE(290, 0, 178, 0, 5, 2, 127, 0, 0, 9);
 		if (rows[i].type == 56)
 			IE(39, 2);
 		deliver();
@@ -841,6 +866,7 @@ static CU_TestInfo tests[] = {
 	{"claim while the owner restarts", test_claim_restarted},
 	{"claim unfinished", test_claim_unfinished},
 	{"update", test_update},
+	{"session sets", test_session_sets},
 	{"not supported", test_not_supported},
 	{"bundle", test_bundle},
 	CU_TEST_INFO_NULL,
