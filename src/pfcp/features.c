@@ -31,6 +31,7 @@ static const struct up_feature features[] = {
 	FEATURE(EPFAR, false, "an association can be released with final reports"),
 	FEATURE(UEIP, false, "UE addresses are picked by the UPF"),
 	FEATURE(SSET, false, "a set of SMFs shares an association"),
+	FEATURE(MPAS, false, "SMFs of a set have associations of their own"),
 	FEATURE(MNOP, false, "packets are counted beside bytes"),
 	FEATURE(BUNDL, true, "several messages to a datagram"),
 	FEATURE(VTIME, false, "quotas have a validity time"),

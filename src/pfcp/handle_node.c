@@ -77,6 +77,8 @@ static void node_answer(struct n4_request *rq, const struct pfcp_fault *fault)
 	pfcp_fault_encode(&w, fault);
 	if (rq->type == PFCP_ASSOCIATION_SETUP_REQUEST)
 		pfcp_uint_encode(&w, PFCP_IE_RECOVERY_TIME_STAMP, n4->recovery);
+	if (rq->retained)
+		pfcp_uint_encode(&w, PFCP_IE_PFCPASRSP_FLAGS, PFCP_PFCPASRSP_FLAGS_PSREI);
 	if (rq->type == PFCP_ASSOCIATION_SETUP_REQUEST && fault->cause == 0)
 		up_features_encode(&w);
 	n4_answer(rq, &w);
@@ -193,6 +195,27 @@ static void setup_first(struct n4 *n4, struct n4_request *rq, const struct node_
 	setup_accept(rq, a, recovery, set);
 }
 
+static bool wants_retention(const struct n4_request *rq)
+{
+	struct pfcp_ie ie;
+
+	return pfcp_ie_find(rq->msg.ies, PFCP_IE_PFCP_SESSION_RETENTION_INFORMATION, &ie) == 0;
+}
+
+// The sessions that the setup names stay, also those of an earlier life of the peer; the others end first.
+static void setup_retaining(struct n4 *n4, struct n4_request *rq, struct assoc *a,
+			    uint32_t recovery, const struct smf_set *set)
+{
+	if (n4->ops->retain(n4, a, rq, node_setup))
+		return;
+	if (assoc_life(a, recovery) != ASSOC_LIFE_SAME) {
+		n4_count(n4, N4_COUNT_peer_restarts);
+		xact_forget(n4, &a->xacts, rq->xact);
+	}
+	rq->retained = true;
+	setup_accept(rq, a, recovery, set);
+}
+
 // A setup for a Node ID that has an association already (TS 29.244 6.2.6.2.2). Its sessions are kept when
 // the Recovery Time Stamp is the same, and end before the answer when it is later. An earlier stamp is that
 // of an old message, unless the peer has been lost: then its clock was set back.
@@ -211,12 +234,16 @@ static void setup_again(struct n4 *n4, struct n4_request *rq, struct assoc *a, u
 			node_claim_refuse(rq);
 		return;
 	}
-	if (life == ASSOC_LIFE_SAME) {
-		setup_accept(rq, a, recovery, set);
-		return;
-	}
 	if (life == ASSOC_LIFE_EARLIER && a->state == ASSOC_UP) {
 		n4_discard(rq, N4_COUNT_discard_stale);
+		return;
+	}
+	if (wants_retention(rq)) {
+		setup_retaining(n4, rq, a, recovery, set);
+		return;
+	}
+	if (life == ASSOC_LIFE_SAME) {
+		setup_accept(rq, a, recovery, set);
 		return;
 	}
 	n4_count(n4, N4_COUNT_peer_restarts);

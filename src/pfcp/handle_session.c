@@ -66,6 +66,7 @@ static void session_gone(struct n4_change *change)
 {
 	struct n4 *n4 = change->n4;
 	struct n4_session *session = change->session;
+	struct session_batch *batch = session->batch;
 	struct assoc *assoc = session->assoc;
 	struct pfcp_fault fault;
 
@@ -73,10 +74,10 @@ static void session_gone(struct n4_change *change)
 		answer_deleted(change->rq, session->cp_seid);
 	fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "the session has been deleted before");
 	waiting_refuse(session, &fault, 0);
-	if (session->batch)
-		session_batch_done(session->batch, 0);
 	n4_session_free(n4, session);
 	ending_check(n4, assoc);
+	if (batch)
+		session_batch_done(batch, 0);
 }
 
 // -ENOMEM: it stays.
@@ -402,6 +403,7 @@ const struct n4_session_ops n4_session_ops = {
 	.tick = session_tick,
 	.end_set = session_set_end,
 	.change_set = session_set_change,
+	.retain = session_retain,
 	.owner = session_owner,
 	.end_all = session_end_all,
 };

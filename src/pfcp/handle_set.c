@@ -19,6 +19,7 @@
 
 struct session_batch {
 	struct n4_request *rq;
+	void (*then)(struct n4 *n4, struct n4_request *rq); // goes on with it; NULL: it is accepted
 	unsigned left; // sessions not gone yet, and one more while they are being gathered
 	bool failed;   // of one that stays
 };
@@ -30,7 +31,9 @@ void session_batch_done(struct session_batch *batch, int result)
 	batch->failed |= result < 0;
 	if (--batch->left > 0)
 		return;
-	if (batch->failed) {
+	if (batch->then) {
+		batch->then(batch->rq->n4, batch->rq); // asks again for what stayed
+	} else if (batch->failed) {
 		fault_cause(&fault, PFCP_CAUSE_NO_RESOURCES, "out of memory: some sessions stay");
 		node_refuse(batch->rq, &fault);
 	} else {
@@ -79,6 +82,58 @@ void session_set_end(struct n4 *n4, struct n4_request *rq)
 	}
 	log_info_limited("N4: a session set ends: %u sessions", ended);
 	session_batch_done(batch, 0);
+}
+
+// --- retention -------------------------------------------------------------------------------------------
+
+// Whether a session is to stay: all of the CP addresses that are named, or all when none is.
+static bool is_retained(const struct n4_session *session, const struct pfcp_ie *info)
+{
+	struct pfcp_cursor ies = pfcp_ie_members(info);
+	struct pfcp_cp_address address;
+	struct pfcp_fault unused;
+	bool any = false;
+	struct pfcp_ie ie;
+
+	while (decode_next(&ies, PFCP_IE_CP_PFCP_ENTITY_IP_ADDRESS, &ie)) {
+		const struct addr *cp = &session->cp_addr;
+		struct addr v4, v6;
+
+		any = true;
+		if (pfcp_cp_address_decode(&ie, &address, &unused) < 0)
+			continue;
+		v4 = addr_v4(address.v4.s_addr);
+		v6 = addr_v6(address.v6.s6_addr);
+		if ((address.flags & PFCP_CP_PFCP_ENTITY_IP_ADDRESS_V4 && addr_eq(cp, &v4)) ||
+		    (address.flags & PFCP_CP_PFCP_ENTITY_IP_ADDRESS_V6 && addr_eq(cp, &v6)))
+			return true;
+	}
+	return !any;
+}
+
+bool session_retain(struct n4 *n4, struct assoc *assoc, struct n4_request *rq,
+		    void (*then)(struct n4 *n4, struct n4_request *rq))
+{
+	struct session_batch *batch = calloc(1, sizeof(*batch));
+	struct n4_session *session;
+	struct pfcp_ie info;
+
+	if (!batch ||
+	    pfcp_ie_find(rq->msg.ies, PFCP_IE_PFCP_SESSION_RETENTION_INFORMATION, &info) < 0) {
+		free(batch);
+		return false; // without memory more stay than were asked for: they end one by one
+	}
+	*batch = (struct session_batch){.rq = rq, .then = then, .left = 1};
+	LIST_FOREACH(session, &assoc->sessions, of_assoc) {
+		if (session->ending || is_retained(session, &info))
+			continue;
+		batch->left++;
+		session_end_for(n4, session, batch);
+	}
+	if (--batch->left > 0)
+		return true; // none has gone yet: that takes their owners
+	free(batch);
+	return false;
 }
 
 // --- modification ----------------------------------------------------------------------------------------

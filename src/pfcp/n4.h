@@ -140,6 +140,10 @@ struct n4_session_ops {
 	// Session Set Deletion and Modification Requests of an association; both end the request.
 	void (*end_set)(struct n4 *n4, struct n4_request *rq);
 	void (*change_set)(struct n4 *n4, struct n4_request *rq);
+	// Ends the sessions of the association that this setup does not ask to retain (TS 29.244 6.2.6.2.2). True
+	// when there are any: `then` is called for the request when they have gone; false: it can go on.
+	bool (*retain)(struct n4 *n4, struct assoc *assoc, struct n4_request *rq,
+		       void (*then)(struct n4 *n4, struct n4_request *rq));
 	// The association of the session with this SEID of ours, or NULL.
 	struct assoc *(*owner)(struct n4 *n4, uint64_t seid);
 	// Ends every session of the association and every request of it that waits; `done` is called once
@@ -241,6 +245,7 @@ struct n4_request {
 	uint32_t seq;
 	uint8_t type;
 	bool keep;            // node half: its answer is kept for duplicates
+	bool retained;        // node half: a setup that has kept sessions as it was asked to
 	struct xact_in *xact; // node half: its transaction, or NULL
 	struct pfcp_msg msg;  // decoded; points into bytes
 	size_t len;

@@ -139,6 +139,13 @@ static void ops_set(struct n4 *n4, struct n4_request *rq)
 	node_accept(rq);
 }
 
+static bool ops_retain(struct n4 *n4, struct assoc *assoc, struct n4_request *rq,
+		       void (*then)(struct n4 *n4, struct n4_request *rq))
+{
+	n4->sessions->sets++;
+	return false;
+}
+
 static struct assoc *ops_owner(struct n4 *n4, uint64_t seid)
 {
 	return n4->sessions->owner;
@@ -174,6 +181,7 @@ static const struct n4_session_ops fix_ops = {
 	.refuse = ops_refuse,
 	.end_set = ops_set,
 	.change_set = ops_set,
+	.retain = ops_retain,
 	.owner = ops_owner,
 	.end_all = ops_end_all,
 };

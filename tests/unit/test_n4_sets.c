@@ -527,6 +527,64 @@ static void test_taker_goes(void)
 	kit_close();
 }
 
+// --- retention -------------------------------------------------------------------------------------------
+
+static void setup_retaining(uint32_t recovery, const char *info)
+{
+	from("127.0.0.4");
+	node_begin(5, "007f000004");
+	ie_number(96, recovery, 4);
+	if (info)
+		ie_hex(183, info);
+	msg_send();
+}
+
+// An SMF that has restarted keeps the sessions that its setup names, by the addresses of their CP F-SEIDs; the
+// others have gone when it is answered.
+static void test_retention(void)
+{
+	static const struct {
+		const char *info;
+		uint32_t later;
+		bool one, two; // which stay: that of 127.0.0.4 and that of 127.0.0.8
+		unsigned flags;
+	} rows[] = {
+		{"", 1, true, true, 1},
+		{"00b9 0005 02 7f000008", 1, false, true, 1},
+		{"00b9 0005 02 7f000008", 0, false, true, 1},
+		{"00b9 0005 02 7f000008 00b9 0005 02 7f000004", 1, true, true, 1},
+		{"00b9 0005 02 7f000009", 1, false, false, 1},
+		{NULL, 1, false, false, 0},
+		{NULL, 0, true, true, 0},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t one, two;
+		unsigned before;
+
+		open_kit();
+		one = establish_plain(1, "10.45.0.2");
+		msg_begin(50, 0);
+		ie_hex(60, "007f000004");
+		ie_hex(57, "02 0000000000000009 7f000008");
+		put_plain("10.45.0.3");
+		msg_send();
+		two = up_seid();
+		before = node.n;
+		kit.hold = true;
+		setup_retaining(RECOVERY + rows[i].later, rows[i].info);
+		CU_ASSERT_EQUAL(node.n, before + (rows[i].one && rows[i].two));
+		kit_run();
+		CU_ASSERT(node.n == before + 1 && node_cause() == 1);
+		CU_ASSERT_EQUAL(node_number(184), rows[i].flags);
+		CU_ASSERT(lives(one) == rows[i].one && lives(two) == rows[i].two);
+		CU_ASSERT_EQUAL(assoc_count(kit.n4), 1);
+		kit.hold = false;
+		CU_ASSERT_NOT_EQUAL(establish_plain(3, "10.45.0.4"), 0);
+		kit_close();
+	}
+}
+
 static CU_TestInfo tests[] = {
 	{"deletion", test_deletion},
 	{"own set", test_own},
@@ -541,6 +599,7 @@ static CU_TestInfo tests[] = {
 	{"SMF set refused", test_setup_refused},
 	{"SMF set with many associations", test_many_associations},
 	{"who takes over goes", test_taker_goes},
+	{"retention", test_retention},
 	CU_TEST_INFO_NULL,
 };
 
