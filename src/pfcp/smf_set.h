@@ -2,7 +2,8 @@
 //
 // Control thread only. With one association for the set (SSET) its setup lists the addresses of the other SMFs; where
 // each SMF has its own (MPAS), those of one SMF Set ID belong together. Whoever is neither a session's owner nor of
-// its set gets 65, as if there were no such session.
+// its set gets 65, as if there were no such session. What an SMF says of its set is believed: where that must not be
+// said by anyone, the configuration names those who may speak to us (n4.peers).
 
 #pragma once
 

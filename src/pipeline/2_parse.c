@@ -60,7 +60,10 @@ __attribute__((noinline)) static void parse_no_session(struct worker *w, struct 
 		return;
 	case PKT_ECHO_RESPONSE:
 		worker_count(w, COUNTER_gtpu_echo_response, 1);
-		punt_post(w, p, PUNT_ECHO_RESPONSE);
+		if (punt_has_room(w))
+			punt_post(w, p, PUNT_ECHO_RESPONSE);
+		else
+			pkt_drop(w, p, DROP_punt_full);
 		return;
 	case PKT_END_MARKER:
 		consume(w, p, COUNTER_end_marker);

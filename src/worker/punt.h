@@ -19,6 +19,13 @@ enum punt {
 // Worker: gives the packet away, or drops it (punt_full).
 void punt_post(struct worker *w, struct pkt *p, enum punt why) __attribute__((cold));
 
+// Whether half of the ring is free. What strangers may send without being asked is not punted otherwise, so that it
+// does not stand in the way of address resolution.
+static inline bool punt_has_room(const struct worker *w)
+{
+	return rte_ring_count(w->punt) < rte_ring_get_capacity(w->punt) / 2;
+}
+
 // Control thread: up to `n` punted packets of this worker.
 static inline unsigned punt_take(struct worker *w, struct rte_mbuf **mbufs, unsigned n)
 {

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "chain.h"
+#include "pipeline/pipeline.h"
 
 #define ECHO_MS 60000u
 #define T3_MS 3000u
@@ -87,6 +88,8 @@ static unsigned recv_requests(struct rig *rig, struct request *ret)
 	return n;
 }
 
+static bool flooding; // answers are sent, and nothing is worked on yet
+
 // The peer's answer by `via`, with this sequence number and Recovery counter.
 static void answer_as(struct rig *rig, const struct request *request, unsigned via,
 		      uint16_t sequence, uint8_t recovery)
@@ -115,7 +118,8 @@ static void answer_as(struct rig *rig, const struct request *request, unsigned v
 	ip[28 + 12] = 14;
 	ip[28 + 13] = recovery;
 	rig_send(rig, RIG_N3, via, frame, request->ip + 42);
-	rig_settle(rig);
+	if (!flooding)
+		rig_settle(rig);
 }
 
 static uint16_t sequence_of(const struct request *request)
@@ -320,10 +324,41 @@ static void unresolved(void)
 	rig_end(rig);
 }
 
+// A flood of answers leaves room for address resolution.
+static void flood(void)
+{
+	struct rig *rig = rig_start(1, 0);
+	struct rig_session s;
+	struct request r;
+	uint64_t punted;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	pass(rig, 100);
+	CU_ASSERT_EQUAL_FATAL(recv_requests(rig, &r), 1);
+	punted = rig_count(rig, COUNTER_punted);
+	flooding = true;
+	for (unsigned i = 0; i < 1000; i++)
+		answer_as(rig, &r, 0, (uint16_t)(sequence_of(&r) + 1), 0);
+	flooding = false;
+	while (pipeline_turn(rig->control.workers[0])) // the control thread does not get to look
+		;
+	punted = rig_count(rig, COUNTER_punted) - punted;
+	CU_ASSERT(punted > 100 && punted < 130); // half of the ring
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_punt_full), 1000 - punted);
+	rig_settle(rig);
+	CU_ASSERT_EQUAL(unasked(rig), punted);
+	answer(rig, &r);
+	CU_ASSERT_EQUAL(path_of(rig, RIG_GNB).answered, 1);
+	rig_session_del(rig, &s);
+	rig_end(rig);
+}
+
 static CU_TestInfo tests[] = {
 	{"period", period},         {"failure and recovery", failure_and_recovery},
 	{"stray answers", strays},  {"restarts", restarts},
-	{"unresolved", unresolved}, CU_TEST_INFO_NULL,
+	{"unresolved", unresolved}, {"flood of answers", flood},
+	CU_TEST_INFO_NULL,
 };
 
 UNIT_MAIN("gtpu_path")

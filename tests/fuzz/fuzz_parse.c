@@ -19,6 +19,8 @@ static void use(const uint8_t *data, uint32_t len, const struct pkt *p)
 	uint8_t *frame = malloc(room);
 	struct nd_message message;
 	struct addr peer;
+	uint16_t sequence;
+	uint8_t recovery;
 
 	memcpy(frame, data, len);
 	if (p->kind == PKT_ECHO_REQUEST)
@@ -29,6 +31,8 @@ static void use(const uint8_t *data, uint32_t len, const struct pkt *p)
 		reply = icmp_echo_reply(frame, p);
 	else if (p->kind == PKT_ND)
 		(void)nd_decode(frame, p, &message);
+	else if (p->kind == PKT_ECHO_RESPONSE)
+		(void)gtpu_echo_response_decode(frame, p, &sequence, &recovery);
 	else if (p->kind == PKT_ERROR_INDICATION)
 		(void)gtpu_error_indication_decode(frame + p->user, p->user_bytes, &teid, &peer);
 	else if (p->kind == PKT_BAD && p->drop == DROP_gtpu_extension_required)

@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include "packet/gtpu.h"
+#include "packet/l4.h"
 
 static void test_gpdu_write(void)
 {
@@ -119,11 +120,53 @@ static void test_error_indication_decode(void)
 	}
 }
 
+// A UDP header of eight octets, then the message; without a sequence number it answers nothing.
+static void test_echo_response_decode(void)
+{
+	static const struct {
+		int error;
+		uint32_t len; // of the message
+		uint32_t payload;
+		uint8_t recovery;
+		uint8_t data[24];
+	} rows[] = {
+		{0, 14, 12, 7, {0x32, 2, 0, 6, 0, 0, 0, 0, 0x12, 0x34, 0, 0, 14, 7}},
+		{0, 12, 12, 0, {0x32, 2, 0, 4, 0, 0, 0, 0, 0x12, 0x34, 0, 0}},
+		{0,
+		 19,
+		 12,
+		 9,
+		 {0x32, 2, 0, 11, 0, 0, 0, 0, 0x12, 0x34, 0, 0, 255, 0, 2, 0, 1, 14, 9}},
+		{-EBADMSG, 14, 12, 0, {0x34, 2, 0, 6, 0, 0, 0, 0, 0x12, 0x34, 0, 0, 14, 7}},
+		{-EBADMSG, 10, 8, 0, {0x30, 2, 0, 2, 0, 0, 0, 0, 14, 7}},
+		{-EBADMSG, 13, 12, 0, {0x32, 2, 0, 5, 0, 0, 0, 0, 0x12, 0x34, 0, 0, 14}},
+		{-EBADMSG, 15, 12, 0, {0x32, 2, 0, 7, 0, 0, 0, 0, 0x12, 0x34, 0, 0, 255, 0, 2}},
+	};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		uint32_t bytes = UDP_BYTES + rows[i].len;
+		uint8_t *frame =
+			calloc(1, bytes); // of its size, so that a sanitizer sees a byte too many
+		struct pkt p = {.user = (uint16_t)(UDP_BYTES + rows[i].payload),
+				.user_bytes = (uint16_t)(rows[i].len - rows[i].payload)};
+		uint16_t sequence = 0;
+		uint8_t recovery = 0;
+
+		memcpy(frame + UDP_BYTES, rows[i].data, rows[i].len);
+		CU_ASSERT_EQUAL(gtpu_echo_response_decode(frame, &p, &sequence, &recovery),
+				rows[i].error);
+		if (rows[i].error == 0)
+			CU_ASSERT(sequence == 0x1234 && recovery == rows[i].recovery);
+		free(frame);
+	}
+}
+
 static CU_TestInfo tests[] = {
 	{"G-PDU headers", test_gpdu_write},
 	{"Echo Request, End Marker", test_messages},
 	{"Error Indication, both ways", test_error_indication},
 	{"Error Indication, read", test_error_indication_decode},
+	{"Echo Response, read", test_echo_response_decode},
 	CU_TEST_INFO_NULL,
 };
 
