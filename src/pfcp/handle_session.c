@@ -364,7 +364,7 @@ void session_end_for(struct n4 *n4, struct n4_session *session, struct session_b
 	fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "its session set ends");
 	session->ending = true;
 	session->batch = batch;
-	waiting_refuse(session, &fault, session->cp_seid);
+	waiting_refuse(session, &fault, 0);
 	if (!session->change)
 		session_next(n4, session);
 }

@@ -1,5 +1,5 @@
 // What concerns many sessions at once: Session Set Deletion and Modification, and which sessions a new setup retains
-// (TS 29.244 6.2.6.2.2, 6.2.8, 7.4.6, 7.4.7).
+// (TS 29.244 6.2.6.2.2, 7.4.6, 7.4.7).
 //
 // Control thread only. Inside the session half of pfcp/. Only sessions of the association that asks are touched, and
 // of these only those of the sets named. A deletion is answered when the last of them has gone.

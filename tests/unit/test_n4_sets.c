@@ -114,9 +114,12 @@ static void test_deletion(void)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t one, two, three;
 		unsigned before;
+		struct found own;
 
 		open_kit();
 		one = establish_in(1, "10.45.0.2", SMF_1, NULL);
+		own = answer_ie(65);
+		CU_ASSERT(own.len == 8 && memcmp(own.at, "\x01\x7f\0\0\7\0\1\5", 8) == 0);
 		two = establish_in(2, "10.45.0.3", SMF_2, MME_7);
 		three = establish_in(3, "10.45.0.4", NULL, NULL);
 		CU_ASSERT_FATAL(one && two && three);
@@ -133,17 +136,6 @@ static void test_deletion(void)
 		CU_ASSERT_EQUAL(lives(three), rows[i].three);
 		kit_close();
 	}
-}
-
-static void test_own(void)
-{
-	struct found own;
-
-	open_kit();
-	establish_in(1, "10.45.0.2", SMF_1, NULL);
-	own = answer_ie(65);
-	CU_ASSERT(own.len == 8 && memcmp(own.at, "\x01\x7f\0\0\7\0\1\5", 8) == 0);
-	kit_close();
 }
 
 // What is wrong with it is said, and nothing ends.
@@ -587,7 +579,6 @@ static void test_retention(void)
 
 static CU_TestInfo tests[] = {
 	{"deletion", test_deletion},
-	{"own set", test_own},
 	{"deletion refused", test_deletion_refused},
 	{"deletion races", test_deletion_races},
 	{"others' sets", test_deletion_of_others},
