@@ -133,11 +133,6 @@ static bool path_turn(struct neigh *n, uint16_t peer, uint64_t now)
 	return true;
 }
 
-static bool in_use(const struct peer_book *book)
-{
-	return book->use == PEER_USED && book->peer.kind == PEER_GTPU_V4;
-}
-
 void gtpu_path_tick(struct neigh *n, uint64_t now)
 {
 	unsigned sent = 0;
@@ -201,20 +196,4 @@ void neigh_echo_response(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf
 		n->conf.stats->counter[COUNTER_gtpu_echo_unasked]++;
 	n->conf.stats->counter[COUNTER_consumed]++;
 	rte_pktmbuf_free(mbuf);
-}
-
-void neigh_each_peer(const struct neigh *n, gtpu_peer_view_fn *fn, void *ctx)
-{
-	for (uint16_t i = 1; i < n->conf.n_peers; i++) {
-		const struct peer_book *book = &n->peers[i];
-		struct gtpu_peer_view view = {
-			.addr = addr_v4(book->peer.addr),
-			.iface = book->peer.iface,
-			.tunnels = book->refs,
-			.path = &book->path,
-		};
-
-		if (in_use(book))
-			fn(&view, ctx);
-	}
 }

@@ -54,16 +54,6 @@ void neigh_echo_response(struct neigh *neigh, unsigned worker, struct rte_mbuf *
 // not: they are no gNB or UPF, and need not answer.
 void neigh_tunnel_watch(struct neigh *neigh, uint16_t peer);
 
-// One peer of tunnels, for `show peers`.
-struct gtpu_peer_view {
-	struct addr addr;
-	unsigned iface;
-	uint32_t tunnels; // sessions' references to it
-	const struct gtpu_path *path;
-};
-typedef void gtpu_peer_view_fn(const struct gtpu_peer_view *view, void *ctx);
-void neigh_each_peer(const struct neigh *neigh, gtpu_peer_view_fn *fn, void *ctx);
-
 // Inside of neigh/.
 
 #define GTPU_PATH_BUCKETS 1024 // a power of two

@@ -198,3 +198,19 @@ void neigh_each(const struct neigh *n, neigh_view_fn *fn, void *ctx)
 		fn(&view, ctx);
 	}
 }
+
+void neigh_each_peer(const struct neigh *n, gtpu_peer_view_fn *fn, void *ctx)
+{
+	for (uint16_t i = 1; i < n->conf.n_peers; i++) {
+		const struct peer_book *book = &n->peers[i];
+		struct gtpu_peer_view view = {
+			.addr = addr_v4(book->peer.addr),
+			.iface = book->peer.iface,
+			.tunnels = book->refs,
+			.path = &book->path,
+		};
+
+		if (book->use == PEER_USED && book->peer.kind == PEER_GTPU_V4)
+			fn(&view, ctx);
+	}
+}

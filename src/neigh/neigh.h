@@ -103,3 +103,13 @@ struct neigh_view {
 
 typedef void neigh_view_fn(const struct neigh_view *view, void *ctx);
 void neigh_each(const struct neigh *neigh, neigh_view_fn *fn, void *ctx);
+
+// One peer of tunnels, for `show peers`.
+struct gtpu_peer_view {
+	struct addr addr;
+	unsigned iface;
+	uint32_t tunnels; // sessions' references to it
+	const struct gtpu_path *path;
+};
+typedef void gtpu_peer_view_fn(const struct gtpu_peer_view *view, void *ctx);
+void neigh_each_peer(const struct neigh *neigh, gtpu_peer_view_fn *fn, void *ctx);

@@ -359,14 +359,8 @@ static void session_tick(struct n4 *n4)
 
 void session_end_for(struct n4 *n4, struct n4_session *session, struct session_batch *batch)
 {
-	struct pfcp_fault fault;
-
-	fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "its session set ends");
-	session->ending = true;
 	session->batch = batch;
-	waiting_refuse(session, &fault, 0);
-	if (!session->change)
-		session_next(n4, session);
+	session_end_local(n4, session);
 }
 
 static void session_fini(struct n4 *n4)

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "pfcp/assoc.h"
 #include "pfcp/handle_session.h"
+#include "pfcp/load.h"
 #include "pfcp/xact.h"
 
 #define REPORTS_A_TICK 512     // requests begun
@@ -247,6 +248,7 @@ static size_t request_write(struct n4 *n4, struct n4_reporting *r)
 	STAILQ_FOREACH(report, &r->reports, next)
 		if (report->sent)
 			report_encode(&w, &report->report);
+	load_encode(&w, n4, r->session->assoc->cp_features, false);
 	return pfcp_msg_end(&w);
 }
 

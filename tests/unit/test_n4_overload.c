@@ -1,6 +1,7 @@
 // Load and overload control: what answers tell of them, to whom, and how many new sessions are refused
 // (TS 29.244 6.2.3, 6.2.4).
 
+#include "pfcp/report.h"
 #include "session_kit.h"
 
 #define LOAD 1 // CP Function Features
@@ -84,6 +85,21 @@ static void test_load(void)
 	delete_session(seid); // refused answers have it, too
 	CU_ASSERT(answer_cause() == 65 && told(51, 52) == seq + 2 && told(51, 53) == 5);
 	delete_session(first);
+	kit_close();
+}
+
+// Reports tell it, too.
+static void test_load_in_reports(void)
+{
+	struct report report = {.kind = REPORT_INACTIVITY};
+	uint64_t seid;
+
+	open_kit(LOAD, 0, 0);
+	seid = establish_n(0);
+	second();
+	n4_report(kit.n4, n4_session_lookup(kit.n4, seid), &report);
+	second();
+	CU_ASSERT(answer_type() == 56 && answer_ie(39).at && told(51, 53) == 5);
 	kit_close();
 }
 
@@ -180,6 +196,7 @@ static void test_repeated(void)
 static CU_TestInfo tests[] = {
 	{"unasked", test_unasked},
 	{"load", test_load},
+	{"load in reports", test_load_in_reports},
 	{"overload by sessions", test_by_sessions},
 	{"overload by requests", test_by_requests},
 	{"repeated", test_repeated},

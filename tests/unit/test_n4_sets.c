@@ -1,6 +1,7 @@
 // Sessions by sets: deletion and modification by FQ-CSID, Group ID and CP address, and SMFs of one set that take
 // sessions over from each other (TS 29.244 5.22, 7.4.6, 7.4.7).
 
+#include "pfcp/report.h"
 #include "pfcp/session_set.h"
 #include "session_kit.h"
 
@@ -386,6 +387,7 @@ static unsigned modify_from(const char *address, uint64_t seid, const char *f_se
 // F-SEID is that of reports and answers from then on.
 static void test_one_association(void)
 {
+	struct report report = {.kind = REPORT_INACTIVITY};
 	uint64_t seid;
 
 	open_kit();
@@ -400,6 +402,9 @@ static void test_one_association(void)
 	CU_ASSERT(answer_seid() == 1 && cp_addr_is(seid, "127.0.0.4"));
 	CU_ASSERT_EQUAL(modify_from("127.0.0.8", seid, "02 0000000000000055 7f000008"), 1);
 	CU_ASSERT(answer_seid() == 0x55 && cp_addr_is(seid, "127.0.0.8"));
+	n4_report(kit.n4, n4_session_lookup(kit.n4, seid), &report);
+	n4_tick(kit.n4); // to whom, set_send() looks
+	CU_ASSERT(answer_type() == 56 && answer_seid() == 0x55);
 	CU_ASSERT_EQUAL(modify_from("127.0.0.4", seid, NULL), 1);
 	CU_ASSERT_EQUAL(answer_seid(), 0x55);
 	from("127.0.0.8");
