@@ -407,7 +407,6 @@ static void test_one_association(void)
 	CU_ASSERT(answer_type() == 56 && answer_seid() == 0x55);
 	CU_ASSERT_EQUAL(modify_from("127.0.0.4", seid, NULL), 1);
 	CU_ASSERT_EQUAL(answer_seid(), 0x55);
-	from("127.0.0.8");
 	setup_as("127.0.0.8", "007f000004", "set1.smfset", "02 7f000004"); // sets up again for all
 	CU_ASSERT(node_cause() == 1 && lives(seid));
 	from("127.0.0.9");
@@ -445,7 +444,6 @@ static void test_setup_refused(void)
 	open_kit();
 	setup_as("127.0.0.5", "007f000005", "", NULL);
 	CU_ASSERT(node_cause() == 68 && node_number(40) == 180);
-	from("127.0.0.5");
 	node_begin(5, "007f000005");
 	ie_number(96, RECOVERY, 4);
 	for (unsigned i = 0; i < 40; i++) {
