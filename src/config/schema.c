@@ -8,6 +8,9 @@
 #include "config/config.h"
 #include "config/schema_check.h"
 
+// What a number may be, and is where the file says nothing.
+#define RANGE(least, most, value) .min = (least), .max = (most), .def = (value)
+
 #define WORDS(...)                                                                                 \
 	.words = (const char *const[])                                                             \
 	{                                                                                          \
@@ -476,17 +479,13 @@ static const struct schema_key schema_n4[] = {
 	{.name = "overload_percent",
 	 .type = SCHEMA_INT,
 	 FIELD(config_n4, overload_percent),
-	 .min = 0,
-	 .max = 100,
-	 .def = "0",
+	 RANGE(0, 100, "0"),
 	 .help = "Share of sessions.max in use from which on SMFs are told of overload, and new sessions "
 		 "are refused more and more; 0: none."},
 	{.name = "overload_requests",
 	 .type = SCHEMA_INT,
 	 FIELD(config_n4, overload_requests),
-	 .min = 0,
-	 .max = 10000000,
-	 .def = "0",
+	 RANGE(0, 10000000, "0"),
 	 .help = "Session requests a second beyond which the same is done; 0: any number."},
 	{0},
 };
@@ -495,24 +494,18 @@ static const struct schema_key schema_gtpu[] = {
 	{.name = "echo_ms",
 	 .type = SCHEMA_INT,
 	 FIELD(config_gtpu, echo_ms),
-	 .min = 0,
-	 .max = 3600000,
-	 .def = "0",
+	 RANGE(0, 3600000, "0"),
 	 .help = "Milliseconds between Echo Requests to each gNB and UPF that tunnels go to; 0: send none. "
 		 "TS 29.281 7.2.1 wants no less than 60000. SMFs are told of those that do not answer."},
 	{.name = "echo_t3_ms",
 	 .type = SCHEMA_INT,
 	 FIELD(config_gtpu, echo_t3_ms),
-	 .min = 100,
-	 .max = 60000,
-	 .def = "3000",
+	 RANGE(100, 60000, "3000"),
 	 .help = "Milliseconds until an Echo Request without an answer is sent again (T3)."},
 	{.name = "echo_n3",
 	 .type = SCHEMA_INT,
 	 FIELD(config_gtpu, echo_n3),
-	 .min = 1,
-	 .max = 10,
-	 .def = "3",
+	 RANGE(1, 10, "3"),
 	 .help = "How often an Echo Request is sent before the path has failed (N3)."},
 	{.name = "error_indication",
 	 .type = SCHEMA_BOOL,
