@@ -58,6 +58,16 @@ struct schema_key {
 // The file's top level.
 extern const struct schema_key schema_top[];
 
+// Bounds and default of a number.
+#define RANGE(least, most, value) .min = (least), .max = (most), .def = (value)
+
+// The words of an enumeration, by their values.
+#define WORDS(...)                                                                                 \
+	.words = (const char *const[])                                                             \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
+
 // Rows of an element of `applications` (schema_application.c).
 extern const struct schema_key schema_application[];
 
@@ -71,3 +81,7 @@ extern const struct schema_key schema_application[];
 		.n_offset = offsetof(struct type, count),                                          \
 		.item_size = sizeof(((struct type *)0)->field[0]),                                 \
 		.n_max = sizeof(((struct type *)0)->field) / sizeof(((struct type *)0)->field[0])
+
+// Rows of `n4` and of `gtpu` (schema_n4.c).
+extern const struct schema_key schema_n4[];
+extern const struct schema_key schema_gtpu[];
