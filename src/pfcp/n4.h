@@ -219,8 +219,8 @@ struct n4 {
 	struct assoc_table *assocs;
 	struct xact_table *xacts;
 	struct call_table *calls;
-	bool leaving;                 // the daemon is to stop: no new associations
-	uint64_t leave_ns;            // when it stops at the latest
+	bool leaving;      // the daemon is to stop: no new associations
+	uint64_t leave_ns; // when it stops at the latest
 	struct node_reports *reports;
 	struct load load;
 	struct n4_endpoint *endpoint; // NULL: not open

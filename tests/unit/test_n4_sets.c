@@ -14,7 +14,8 @@ static struct {
 	size_t len;
 } node;
 
-static int set_send(void *ctx, const struct endpoint *to, const uint8_t *bytes, size_t len)
+static int set_send(void *ctx, const struct addr *from, const struct endpoint *to,
+		    const uint8_t *bytes, size_t len)
 {
 	CU_ASSERT(endpoint_eq(to, &kit.peer));
 	if (bytes[1] >= 50) {
