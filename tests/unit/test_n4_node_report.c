@@ -14,7 +14,8 @@ static struct {
 	size_t len[64];
 } sent;
 
-static int report_send(void *ctx, const struct endpoint *to, const uint8_t *bytes, size_t len)
+static int report_send(void *ctx, const struct addr *local, const struct endpoint *to,
+		       const uint8_t *bytes, size_t len)
 {
 	if (bytes[1] >= 50) {
 		memcpy(kit.answer, bytes, len);

@@ -14,7 +14,7 @@ static struct {
 	size_t len;
 } node;
 
-static int set_send(void *ctx, const struct addr *from, const struct endpoint *to,
+static int set_send(void *ctx, const struct addr *local, const struct endpoint *to,
 		    const uint8_t *bytes, size_t len)
 {
 	CU_ASSERT(endpoint_eq(to, &kit.peer));
