@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "config/load.h"
+#include "rules/sdf.h"
 
 #define MBUFS_DEFAULT 16384
 #define MBUFS_PER_WORKER 512 // in a worker's cache and on its way, beyond what rings hold
@@ -293,6 +294,56 @@ static void check_nis(struct load *l)
 	}
 }
 
+static void check_flows(struct load *l, const struct config_predefined *rule)
+{
+	struct sdf sdf;
+	const char *why;
+
+	for (uint32_t i = 0; i < rule->n_flows; i++)
+		if (sdf_parse(rule->flows[i], strlen(rule->flows[i]), &sdf, &why) != 0)
+			load_error_at(l, rule->flows[i], "predefined_rules",
+				      "is not a flow description: %s", why);
+}
+
+// Finds the network instance that a rule forwards to.
+static void check_rule_ni(struct load *l, struct config_predefined *rule)
+{
+	const struct config *c = l->config;
+	bool complete = true; // each that was said has its name
+
+	if (*rule->network_instance == '\0')
+		return;
+	if (rule->action != CONFIG_ACTION_FORWARD) {
+		load_error_at(l, rule->network_instance, "predefined_rules",
+			      "has no effect without action forward");
+		return;
+	}
+	for (rule->ni = 0; rule->ni < c->n_nis; rule->ni++) {
+		if (strcasecmp(c->nis[rule->ni].name, rule->network_instance) == 0)
+			return;
+		complete &= c->nis[rule->ni].name[0] != '\0';
+	}
+	if (complete)
+		load_error_at(l, rule->network_instance, "predefined_rules",
+			      "no network instance is named \"%s\"", rule->network_instance);
+}
+
+static void check_predefined(struct load *l)
+{
+	struct config *c = l->config;
+
+	for (uint32_t i = 0; i < c->n_predefined; i++) {
+		struct config_predefined *rule = &c->predefined[i];
+
+		check_flows(l, rule);
+		check_rule_ni(l, rule);
+		for (uint32_t j = 0; j < i && *rule->name; j++)
+			if (strcmp(c->predefined[j].name, rule->name) == 0)
+				load_error_at(l, rule->name, "predefined_rules",
+					      "\"%s\" is the name of another one", rule->name);
+	}
+}
+
 // Buffers for every ring of a worker to be full, and some to work with.
 static void check_mbufs(struct load *l)
 {
@@ -385,6 +436,7 @@ void load_check(struct load *l)
 	check_modes(l);
 	check_ifaces(l);
 	check_nis(l);
+	check_predefined(l);
 	check_mbufs(l);
 	check_memory(l);
 	check_n4(l);

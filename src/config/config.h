@@ -22,6 +22,8 @@
 #define CONFIG_N4_PEERS_MAX 64
 #define CONFIG_N4_SMFS_MAX 64
 #define CONFIG_N4_ADDRESSES_MAX 7 // beside n4.address
+#define CONFIG_PREDEFINED_MAX 32
+#define CONFIG_FLOWS_MAX 8 // of a predefined rule
 
 // What all UE pools may hold together: IPv4 addresses and IPv6 /64s, 8 bytes each.
 #define CONFIG_POOL_ENTRIES_MAX (1u << 25)
@@ -130,6 +132,22 @@ struct config_application {
 	char flow[160];
 };
 
+enum config_action {
+	CONFIG_ACTION_FAR,
+	CONFIG_ACTION_DROP,
+	CONFIG_ACTION_FORWARD,
+};
+
+struct config_predefined {
+	char name[64];
+	char flows[CONFIG_FLOWS_MAX][256]; // each parses (rules/sdf.h)
+	uint32_t n_flows;
+	uint32_t precedence;
+	enum config_action action;
+	char network_instance[101]; // "": the first
+	uint32_t ni;                // its index in config.nis
+};
+
 struct config_n4 {
 	struct addr address;
 	struct prefix other_addresses[CONFIG_N4_ADDRESSES_MAX]; // each a whole address
@@ -186,6 +204,8 @@ struct config {
 	uint32_t n_nis;
 	struct config_application apps[CONFIG_APPLICATIONS_MAX];
 	uint32_t n_apps;
+	struct config_predefined predefined[CONFIG_PREDEFINED_MAX];
+	uint32_t n_predefined;
 	struct config_n4 n4;
 	struct config_gtpu gtpu;
 	struct config_cli cli;

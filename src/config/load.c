@@ -157,7 +157,8 @@ static void load_values(struct load *l, const struct schema_key *key, void *map,
 		struct place below = place_below(at, yaml_document_get_node(at->doc, *item), "[%u]",
 						 i);
 
-		if (key->type == SCHEMA_PREFIXES && value_count(key, map) == key->n_max) {
+		if (key->type != SCHEMA_FLAGS && key->type != SCHEMA_CPUS &&
+		    value_count(key, map) == key->n_max) {
 			place_error(l, &below, "more than %d", key->n_max);
 			return;
 		}

@@ -7,8 +7,8 @@
 
 #include "config/config.h"
 #include "config/schema_check.h"
+#include "config/schema_row.h"
 
-_Static_assert(sizeof(struct config) < UINT16_MAX, "offsets fit");
 _Static_assert(sizeof(enum config_mode) == 4 && sizeof(enum log_level) == 4, "enums are 4 bytes");
 
 #define MODE_NAMES "af_xdp", "af_packet", "native", "vdev" // by enum config_mode
@@ -373,6 +373,13 @@ const struct schema_key schema_top[] = {
 	 .children = schema_application,
 	 .help = "Flow descriptions of applications that rules may name (Application ID). Those that an "
 		 "SMF gives an application take the place of these."},
+	{.name = "predefined_rules",
+	 .type = SCHEMA_LIST,
+	 LIST(config, predefined, n_predefined),
+	 .children = schema_predefined,
+	 .help = "Rules that SMFs activate in PDRs by name. Such a PDR says where packets come from "
+		 "and whose they are, the rule which of them it takes. Nothing happens until an SMF "
+		 "activates one."},
 	{.name = "n4",
 	 .type = SCHEMA_MAP,
 	 FIELD(config, n4),

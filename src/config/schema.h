@@ -18,6 +18,7 @@ enum schema_type {
 	SCHEMA_FLAGS,    // list of words; stored as a bit each, 4 bytes
 	SCHEMA_TEXT,     // printable ASCII; stored with its NUL
 	SCHEMA_ADDR,     // struct addr
+	SCHEMA_TEXTS,    // list of texts, each stored as a SCHEMA_TEXT is
 	SCHEMA_PREFIXES, // list of struct prefix
 	SCHEMA_CPUS,     // list of numbers and ranges "2-5", uint16_t each, none twice
 };
@@ -29,8 +30,8 @@ struct schema_key {
 	const char *name;
 	enum schema_type type;
 	bool required;   // a list must then have an element
-	uint16_t offset; // in the struct of its map, or of its list's element
-	uint16_t size;   // of the field
+	uint32_t offset; // in the struct of its map, or of its list's element
+	uint32_t size;   // of the field
 
 	int64_t min, max;     // SCHEMA_INT
 	bool pow2;            // SCHEMA_INT: a power of two
@@ -39,13 +40,13 @@ struct schema_key {
 	const char *def_text; // what to say of a default that is neither
 
 	const char *const *words; // SCHEMA_ENUM, SCHEMA_FLAGS; ended by NULL
-	schema_check_fn check;    // SCHEMA_TEXT
+	schema_check_fn check;    // SCHEMA_TEXT, SCHEMA_TEXTS
 
 	uint8_t family;     // SCHEMA_ADDR: only this one; 0: either
 	bool need_len;      // SCHEMA_PREFIXES: "/len" must be there
 	bool need_network;  // SCHEMA_PREFIXES: no bits beyond the length
 	bool whole;         // SCHEMA_PREFIXES: addresses, without a length
-	uint16_t n_offset;  // lists: the count of elements, uint32_t
+	uint32_t n_offset;  // lists: the count of elements, uint32_t
 	uint16_t item_size; // lists: of an element
 	uint16_t n_max;     // lists: elements at most
 
@@ -57,31 +58,3 @@ struct schema_key {
 
 // The file's top level.
 extern const struct schema_key schema_top[];
-
-// Bounds and default of a number.
-#define RANGE(least, most, value) .min = (least), .max = (most), .def = (value)
-
-// The words of an enumeration, by their values.
-#define WORDS(...)                                                                                 \
-	.words = (const char *const[])                                                             \
-	{                                                                                          \
-		__VA_ARGS__, NULL                                                                  \
-	}
-
-// Rows of an element of `applications` (schema_application.c).
-extern const struct schema_key schema_application[];
-
-// Where a row's value stands: offset and size of a field of its map's struct.
-#define FIELD(type, field)                                                                         \
-	.offset = offsetof(struct type, field), .size = sizeof(((struct type *)0)->field)
-
-// The same for a list, with its count.
-#define LIST(type, field, count)                                                                   \
-	FIELD(type, field),                                                                        \
-		.n_offset = offsetof(struct type, count),                                          \
-		.item_size = sizeof(((struct type *)0)->field[0]),                                 \
-		.n_max = sizeof(((struct type *)0)->field) / sizeof(((struct type *)0)->field[0])
-
-// Rows of `n4` and of `gtpu` (schema_n4.c).
-extern const struct schema_key schema_n4[];
-extern const struct schema_key schema_gtpu[];

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "config/schema.h"
+#include "config/schema_row.h"
 #include "rules/sdf.h"
 
 static const char *schema_check_app_name(const char *text)

@@ -3,7 +3,7 @@
 // One row a key, as in schema.c.
 
 #include "config/config.h"
-#include "config/schema.h"
+#include "config/schema_row.h"
 
 const struct schema_key schema_n4[] = {
 	{.name = "address",

@@ -43,8 +43,8 @@ const char *value_quoted(char buf[VALUE_QUOTED_LEN], const char *text)
 
 bool value_is_list(const struct schema_key *key)
 {
-	return key->type == SCHEMA_FLAGS || key->type == SCHEMA_PREFIXES ||
-	       key->type == SCHEMA_CPUS;
+	return key->type == SCHEMA_FLAGS || key->type == SCHEMA_TEXTS ||
+	       key->type == SCHEMA_PREFIXES || key->type == SCHEMA_CPUS;
 }
 
 static void *value_field(const struct schema_key *key, void *map)
@@ -179,15 +179,17 @@ static int value_flags_set(const struct schema_key *key, void *map, const char *
 	return 0;
 }
 
-static int value_text_set(const struct schema_key *key, void *map, const char *text, char *why)
+// Whether the text fits into `size` bytes and is what the row wants.
+static int value_text_check(const struct schema_key *key, const char *text, uint32_t size,
+			    char *why)
 {
 	char quoted[VALUE_QUOTED_LEN];
 	const char *complaint;
 	size_t n = strlen(text);
 
 	value_quoted(quoted, text);
-	if (n >= key->size)
-		return value_refuse(why, "%s is longer than %d characters", quoted, key->size - 1);
+	if (n >= size)
+		return value_refuse(why, "%s is longer than %u characters", quoted, size - 1);
 	for (size_t i = 0; i < n; i++) {
 		if (text[i] < 0x20 || text[i] > 0x7e)
 			return value_refuse(why, "%s is not printable ASCII", quoted);
@@ -195,8 +197,29 @@ static int value_text_set(const struct schema_key *key, void *map, const char *t
 	complaint = key->check ? key->check(text) : NULL;
 	if (complaint)
 		return value_refuse(why, "%s %s", quoted, complaint);
+	return 0;
+}
+
+static int value_text_set(const struct schema_key *key, void *map, const char *text, char *why)
+{
+	if (value_text_check(key, text, key->size, why) < 0)
+		return -EINVAL;
 	memset(value_field(key, map), 0, key->size);
-	memcpy(value_field(key, map), text, n);
+	memcpy(value_field(key, map), text, strlen(text));
+	return 0;
+}
+
+static int value_text_add(const struct schema_key *key, void *map, const char *text, char *why)
+{
+	uint32_t n = value_count(key, map);
+
+	if (value_text_check(key, text, key->item_size, why) < 0)
+		return -EINVAL;
+	if (n >= key->n_max)
+		return value_refuse(why, "more than %d", key->n_max);
+	strcpy((char *)value_field(key, map) + n * key->item_size, text); // checked to fit
+	n++;
+	memcpy((char *)map + key->n_offset, &n, sizeof(n));
 	return 0;
 }
 
@@ -299,6 +322,8 @@ int value_set(const struct schema_key *key, void *map, const char *text, char wh
 		return value_flags_set(key, map, text, why);
 	case SCHEMA_TEXT:
 		return value_text_set(key, map, text, why);
+	case SCHEMA_TEXTS:
+		return value_text_add(key, map, text, why);
 	case SCHEMA_ADDR:
 		return value_addr_set(key, map, text, why);
 	case SCHEMA_PREFIXES:
@@ -360,6 +385,8 @@ static void value_list_print(const struct schema_key *key, const void *map, FILE
 		fputs(comma, out);
 		if (key->type == SCHEMA_CPUS)
 			fprintf(out, "%u", *(const uint16_t *)item);
+		else if (key->type == SCHEMA_TEXTS)
+			value_text_print(item, out);
 		else
 			value_addr_print(key->whole ? addr_str(buf, item) : prefix_str(buf, item),
 					 ((const struct prefix *)item)->addr.family, out);
@@ -405,6 +432,7 @@ void value_kinds_print(const struct schema_key *key, FILE *out)
 	case SCHEMA_BOOL:
 		fputs("true or false", out);
 		break;
+	case SCHEMA_TEXTS:
 	case SCHEMA_PREFIXES:
 	case SCHEMA_CPUS:
 	case SCHEMA_LIST:

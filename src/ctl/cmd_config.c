@@ -33,6 +33,8 @@ static void list_put(struct json *j, const struct schema_key *key, const void *m
 			json_object_close(j);
 		} else if (key->type == SCHEMA_CPUS) {
 			json_uint(j, NULL, *(const uint16_t *)item);
+		} else if (key->type == SCHEMA_TEXTS) {
+			json_str(j, NULL, item);
 		} else {
 			json_str(j, NULL, prefix_str(text, item));
 		}
@@ -75,6 +77,7 @@ static void map_put(struct json *j, const struct schema_key *keys, const void *m
 			break;
 		case SCHEMA_LIST:
 		case SCHEMA_FLAGS:
+		case SCHEMA_TEXTS:
 		case SCHEMA_PREFIXES:
 		case SCHEMA_CPUS:
 			list_put(j, key, map);

@@ -61,15 +61,34 @@ static const struct setting base[] = {
 	{"interfaces", "tx_descriptors", "64"},
 	{"network_instances", "name", "internet"},
 	{"network_instances", "interface", "access"},
+	{"predefined_rules", "name", "web"},
+	{"predefined_rules", "flows", "[permit out 6 from any 80 to assigned]"},
+	{"predefined_rules", "action", "forward"},
+	{"predefined_rules", "network_instance", "internet"},
 	{"applications", "name", "web"},
 	{"applications", "flow", "permit out ip from 192.0.2.1 to assigned"},
 	{"n4", "address", "192.0.2.10"},
 };
 
-static const char *const sections[] = {
-	"node",         "log",      "eal",        "mode",
-	"workers",      "sessions", "interfaces", "network_instances",
-	"applications", "n4",       "gtpu",       "cli"};
+static const char *const sections[] = {"node",
+				       "log",
+				       "eal",
+				       "mode",
+				       "workers",
+				       "sessions",
+				       "interfaces",
+				       "network_instances",
+				       "predefined_rules",
+				       "applications",
+				       "n4",
+				       "gtpu",
+				       "cli"};
+
+static bool is_list(const char *section)
+{
+	return strcmp(section, "interfaces") == 0 || strcmp(section, "network_instances") == 0 ||
+	       strcmp(section, "predefined_rules") == 0 || strcmp(section, "applications") == 0;
+}
 
 static void add(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -86,12 +105,6 @@ static void add(char *text, const char *fmt, ...)
 static bool same_key(const struct setting *a, const struct setting *b)
 {
 	return strcmp(a->section, b->section) == 0 && strcmp(a->key, b->key) == 0;
-}
-
-static bool is_list(const char *section)
-{
-	return strcmp(section, "interfaces") == 0 || strcmp(section, "network_instances") == 0 ||
-	       strcmp(section, "applications") == 0;
 }
 
 // The base with one setting replaced or added; a NULL value takes it away.
@@ -206,6 +219,7 @@ static const struct {
 	{"interfaces", "rx_descriptors", 1024, 64, 32768, true},
 	{"interfaces", "tx_descriptors", 1024, 64, 32768, true},
 	{"interfaces", "busy_budget", 0, 0, 512, false},
+	{"predefined_rules", "precedence", 0, 0, 65535, false},
 	{"n4", "port", 8805, 1, 65535, false},
 	{"n4", "t1_ms", 3000, 100, 60000, false},
 	{"n4", "n1", 3, 1, 10, false},
@@ -365,6 +379,29 @@ static const struct {
 	{"applications", "flow", NULL, NULL, "is missing"},
 	{"applications", "flow", "deny out ip from any to any", NULL,
 	 "action deny is not allowed (TS 29.212 5.4.2)"},
+	{"predefined_rules", "name", NULL, NULL, "is missing"},
+	{"predefined_rules", "name", "\"\"", NULL, "must not be empty"},
+	{"predefined_rules", "name", "Web 2", "\"Web 2\"", NULL},
+	{"predefined_rules", "flows", NULL, NULL, "is missing"},
+	{"predefined_rules", "flows", "[]", NULL, "must not be empty"},
+	{"predefined_rules", "flows", "permit out ip from any to assigned",
+	 "[\"permit out ip from any to assigned\"]", NULL},
+	{"predefined_rules", "flows",
+	 "[permit out 6 from any to any, \"permit out 17 from 2001:db8::/32 53 to assigned\"]",
+	 "[\"permit out 6 from any to any\", \"permit out 17 from 2001:db8::/32 53 to assigned\"]",
+	 NULL},
+	{"predefined_rules", "flows", "[permit out ip from any to any, permit in ip]", NULL,
+	 "flows[1]: is not a flow description: direction in is not allowed"},
+	{"predefined_rules", "flows",
+	 "[permit out 1 from any to any, permit out 1 from any to any, permit out 1 from any to any, permit out 1 from any to any, permit out 1 from any to any, permit out 1 from any to any, permit out 1 from any to any, permit out 1 from any to any, permit out 1 from any to any]",
+	 NULL, "flows[8]: more than 8"},
+	{"predefined_rules", "action", "forward", "forward", NULL},
+	{"predefined_rules", "action", NULL, NULL, "has no effect without action forward"},
+	{"predefined_rules", "action", "drop", NULL, "has no effect without action forward"},
+	{"predefined_rules", "network_instance", NULL, "\"\"", NULL},
+	{"predefined_rules", "network_instance", "Internet", "Internet", NULL},
+	{"predefined_rules", "network_instance", "ims", NULL,
+	 "no network instance is named \"ims\""},
 	{"n4", "address", NULL, NULL, "is missing"},
 	{"n4", "address", "\"::1\"", "\"::1\"", NULL},
 	{"n4", "address", "192.0.2", NULL, "\"192.0.2\" is not an IP address"},
