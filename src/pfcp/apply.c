@@ -480,8 +480,7 @@ static void change_commit(struct n4_change *change)
 	rules_free(session->rules);
 	session->rules = change->rules;
 	session->holding = change->holding;
-	session->cp_seid = change->cp_seid;
-	session->cp_addr = change->cp_addr;
+	n4_session_cp_set(n4, session, change->cp_seid, &change->cp_addr);
 	rules_settled(session->rules);
 	change->rules = NULL;
 }

@@ -6,6 +6,7 @@
 #include "pfcp/handle_session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,11 +63,23 @@ static void ending_check(struct n4 *n4, struct assoc *assoc)
 	gone(n4, assoc->sessions_gone_ctx);
 }
 
+static int session_establish(struct n4 *n4, struct n4_request *rq);
+
+static void successor_refuse(struct n4_session *session, const struct pfcp_fault *fault)
+{
+	struct n4_request *rq = session->successor;
+
+	session->successor = NULL;
+	if (rq)
+		answer_refuse(rq, session->cp_seid, fault);
+}
+
 static void session_gone(struct n4_change *change)
 {
 	struct n4 *n4 = change->n4;
 	struct n4_session *session = change->session;
 	struct session_batch *batch = session->batch;
+	struct n4_request *successor = session->successor;
 	struct assoc *assoc = session->assoc;
 	struct pfcp_fault fault;
 
@@ -75,6 +88,8 @@ static void session_gone(struct n4_change *change)
 	fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "the session has been deleted before");
 	waiting_refuse(session, &fault, 0);
 	n4_session_free(n4, session);
+	if (successor)
+		session_establish(n4, successor);
 	ending_check(n4, assoc);
 	if (batch)
 		session_batch_done(batch, 0);
@@ -121,8 +136,16 @@ static void session_stays(struct n4_session *session)
 void session_next(struct n4 *n4, struct n4_session *session)
 {
 	if (session->ending) {
-		if (session_end(n4, session, NULL) < 0)
-			session_stays(session);
+		struct pfcp_fault fault;
+
+		if (session_end(n4, session, NULL) == 0)
+			return;
+		session_stays(session);
+		if (session->successor) {
+			fault_cause(&fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+			session->ending = false;
+			successor_refuse(session, &fault);
+		}
 		return;
 	}
 	while (!session->change && !STAILQ_EMPTY(&session->waiting)) {
@@ -189,7 +212,7 @@ static void session_established(struct n4_change *change)
 	struct n4_session *session = change->session;
 	struct pfcp_fault fault;
 
-	if (session->ending) {
+	if (session->ending && !session->successor) {
 		if (session->batch)
 			fault_cause(&fault, PFCP_CAUSE_REJECTED,
 				    "its session set has ended meanwhile");
@@ -267,8 +290,7 @@ static int establish_begin(struct n4 *n4, struct n4_request *rq, uint64_t cp_sei
 		rules_free(rules);
 		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
 	}
-	session->cp_seid = cp_seid;
-	session->cp_addr = *cp_addr;
+	n4_session_cp_set(n4, session, cp_seid, cp_addr);
 	session->made_by = rq->from.addr;
 	if (session_set_decode(&rq->msg, NULL, &session->set, fault) < 0) {
 		rules_free(rules);
@@ -289,8 +311,28 @@ static int establish_begin(struct n4 *n4, struct n4_request *rq, uint64_t cp_sei
 	return 0;
 }
 
+// The SMF has lost a session if it gives its F-SEID to another: the old one goes, without a word, and then the new
+// one comes (TS 29.244 6.3.2.3).
+static void session_succeed(struct n4 *n4, struct n4_session *old, struct n4_request *rq)
+{
+	struct pfcp_fault fault;
+
+	if (old->successor) {
+		fault_cause(&fault, PFCP_CAUSE_CONGESTION,
+			    "an establishment with this CP F-SEID waits already");
+		answer_refuse(rq, old->cp_seid, &fault);
+		return;
+	}
+	log_info_limited("N4: the session with SEID 0x%" PRIx64
+			 " goes: its CP F-SEID is established anew",
+			 old->seid);
+	old->successor = rq;
+	session_end_local(n4, old);
+}
+
 static int session_establish(struct n4 *n4, struct n4_request *rq)
 {
+	struct n4_session *old;
 	struct pfcp_fault fault = {0};
 	struct addr cp_addr = {0};
 	uint64_t cp_seid = 0;
@@ -298,6 +340,11 @@ static int session_establish(struct n4 *n4, struct n4_request *rq)
 
 	if (rc == -ENOENT)
 		rc = fault_ie(&fault, PFCP_CAUSE_MANDATORY_MISSING, PFCP_IE_F_SEID, "no CP F-SEID");
+	old = rc == 0 ? n4_session_cp_lookup(n4, rq->assoc, cp_seid, &cp_addr) : NULL;
+	if (old) {
+		session_succeed(n4, old, rq);
+		return 0;
+	}
 	if (rc == 0)
 		rc = establish_begin(n4, rq, cp_seid, &cp_addr, &fault);
 	if (rc < 0)
@@ -346,6 +393,7 @@ static void session_end_all(struct n4 *n4, struct assoc *assoc,
 	LIST_FOREACH(session, &assoc->sessions, of_assoc) {
 		session->ending = true;
 		waiting_refuse(session, &fault, session->cp_seid);
+		successor_refuse(session, &fault);
 		if (!session->change)
 			session_next(n4, session);
 	}
@@ -379,6 +427,8 @@ static void session_fini(struct n4 *n4)
 				n4_discard(w->rq, N4_COUNT_discard_handler);
 				free(w);
 			}
+			if (session->successor)
+				n4_discard(session->successor, N4_COUNT_discard_handler);
 			n4_session_abandon(n4, session);
 			if (session->batch)
 				session_batch_abandon(session->batch);

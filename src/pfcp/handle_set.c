@@ -208,7 +208,7 @@ static bool has_cp_addr(const struct set_change *c, const struct addr *addr)
 
 // Each session goes by the first change that names it. One that is being changed already keeps what it is told
 // meanwhile, unless that names an F-SEID of its own.
-static void change_apply(const struct n4 *n4, struct n4_session *session,
+static void change_apply(struct n4 *n4, struct n4_session *session,
 			 const struct set_change *changes, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -219,7 +219,7 @@ static void change_apply(const struct n4 *n4, struct n4_session *session,
 			continue;
 		if (session->change && addr_eq(&session->change->cp_addr, &session->cp_addr))
 			session->change->cp_addr = c->to;
-		session->cp_addr = c->to;
+		n4_session_cp_set(n4, session, session->cp_seid, &c->to);
 		return;
 	}
 }

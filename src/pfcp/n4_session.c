@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/rand.h"
@@ -20,6 +21,21 @@
 static struct n4_session **bucket_get(const struct n4_sessions *table, uint64_t seid)
 {
 	return &table->buckets[(seid * 0x9e3779b97f4a7c15ull >> 32) & table->mask];
+}
+
+static struct n4_session **cp_bucket_get(const struct n4_sessions *table, uint64_t cp_seid,
+					 const struct addr *cp_addr)
+{
+	uint64_t parts[2] = {0};
+
+	if (cp_addr->family == ADDR_V6)
+		memcpy(parts, cp_addr->v6, sizeof(parts));
+	else
+		parts[0] = cp_addr->v4;
+	return &table->cp_buckets[((cp_seid * table->cp_keys[0] +
+				    (parts[0] ^ parts[1]) * table->cp_keys[1]) >>
+				   32) &
+				  table->mask];
 }
 
 static int compile_conf_init(struct n4 *n4, struct n4_sessions *table)
@@ -48,6 +64,14 @@ static int compile_conf_init(struct n4 *n4, struct n4_sessions *table)
 	return 0;
 }
 
+static void table_free(struct n4_sessions *table)
+{
+	free(table->ni_ifaces);
+	free(table->cp_buckets);
+	free(table->buckets);
+	free(table);
+}
+
 int n4_sessions_init(struct n4 *n4)
 {
 	struct n4_sessions *table = calloc(1, sizeof(*table));
@@ -62,9 +86,11 @@ int n4_sessions_init(struct n4 *n4)
 	TAILQ_INIT(&table->of_apps);
 	table->mask = buckets - 1;
 	table->buckets = calloc(buckets, sizeof(struct n4_session *));
-	if (!table->buckets || compile_conf_init(n4, table) < 0) {
-		free(table->buckets);
-		free(table);
+	table->cp_keys[0] = rand_u64() | 1;
+	table->cp_keys[1] = rand_u64() | 1;
+	table->cp_buckets = calloc(buckets, sizeof(struct n4_session *));
+	if (!table->buckets || !table->cp_buckets || compile_conf_init(n4, table) < 0) {
+		table_free(table);
 		return -ENOMEM;
 	}
 	n4->sessions = table;
@@ -78,9 +104,7 @@ void n4_sessions_fini(struct n4 *n4)
 	if (!table)
 		return;
 	assert(table->n == 0);
-	free(table->ni_ifaces);
-	free(table->buckets);
-	free(table);
+	table_free(table);
 	n4->sessions = NULL;
 }
 
@@ -152,6 +176,40 @@ void n4_session_move(struct n4_session *session, struct assoc *assoc)
 	assoc->n_sessions++;
 }
 
+static void cp_remove(const struct n4_sessions *table, struct n4_session *session)
+{
+	struct n4_session **at = cp_bucket_get(table, session->cp_seid, &session->cp_addr);
+
+	while (*at && *at != session)
+		at = &(*at)->next_cp;
+	if (*at)
+		*at = session->next_cp;
+}
+
+void n4_session_cp_set(struct n4 *n4, struct n4_session *session, uint64_t cp_seid,
+		       const struct addr *cp_addr)
+{
+	struct n4_session **bucket;
+
+	cp_remove(n4->sessions, session);
+	session->cp_seid = cp_seid;
+	session->cp_addr = *cp_addr;
+	bucket = cp_bucket_get(n4->sessions, cp_seid, cp_addr);
+	session->next_cp = *bucket;
+	*bucket = session;
+}
+
+struct n4_session *n4_session_cp_lookup(const struct n4 *n4, const struct assoc *assoc,
+					uint64_t cp_seid, const struct addr *cp_addr)
+{
+	struct n4_session *session = *cp_bucket_get(n4->sessions, cp_seid, cp_addr);
+
+	while (session && !(session->cp_seid == cp_seid && session->assoc == assoc &&
+			    addr_eq(&session->cp_addr, cp_addr)))
+		session = session->next_cp;
+	return session;
+}
+
 void n4_session_free(struct n4 *n4, struct n4_session *session)
 {
 	struct n4_session **at = bucket_get(n4->sessions, session->seid);
@@ -162,6 +220,7 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	*at = session->next;
 	n4->sessions->n--;
 	n4_reports_drop(n4, session);
+	cp_remove(n4->sessions, session);
 	if (session->refresh)
 		TAILQ_REMOVE(&n4->sessions->refresh, session, of_refresh);
 	LIST_REMOVE(session, of_assoc);

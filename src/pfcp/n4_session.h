@@ -43,11 +43,12 @@ struct n4_waiting {
 STAILQ_HEAD(n4_waiting_list, n4_waiting);
 
 struct n4_session {
-	uint64_t seid;           // ours; the peer's requests carry it
-	uint64_t cp_seid;        // the peer's; our answers carry it
-	struct addr cp_addr;     // of its CP F-SEID: reports go there
-	struct addr made_by;     // where its establishment came from
-	struct n4_session *next; // in the bucket of its SEID
+	uint64_t seid;              // ours; the peer's requests carry it
+	uint64_t cp_seid;           // the peer's; our answers carry it
+	struct addr cp_addr;        // of its CP F-SEID: reports go there
+	struct addr made_by;        // where its establishment came from
+	struct n4_session *next;    // in the bucket of its SEID
+	struct n4_session *next_cp; // in that of its CP F-SEID
 	LIST_ENTRY(n4_session) of_assoc;
 	TAILQ_ENTRY(n4_session) of_refresh; // while `refresh` is set
 	// While its rules, or those of a change under way, name applications: up to which generation of their PFDs
@@ -64,9 +65,11 @@ struct n4_session {
 	uint8_t n_waiting;
 	struct n4_reporting *reporting; // NULL: it never had a report
 	bool refresh; // what its rules compile to has changed: it is due for a change of its own
-	bool ending; // its association or a set of it ends: it goes as soon as no change is under way
-	struct session_batch *batch; // that it ends with, or NULL
-	time_t since_s;              // wall clock
+	bool ending; // its association or a set of it ends, or it has a successor: it goes as soon as no change
+		     // is under way
+	struct session_batch *batch;  // that it ends with, or NULL
+	struct n4_request *successor; // then done: an establishment with its CP F-SEID; or NULL
+	time_t since_s;               // wall clock
 };
 
 // NULL for a SEID that no session has.
@@ -100,6 +103,8 @@ struct n4_sessions {
 	// Reads what an accepted report's answer says; NULL: nobody.
 	void (*report_accepted)(struct n4 *n4, struct n4_session *session,
 				const struct pfcp_msg *answer);
+	struct n4_session **cp_buckets; // by CP F-SEID, as many
+	uint64_t cp_keys[2];            // random: peers choose what is hashed
 	struct compile_conf compile;
 	uint8_t *ni_ifaces; // what compile points to
 };
@@ -112,5 +117,12 @@ void n4_sessions_fini(struct n4 *n4);
 struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t seid);
 // Gives it to another association, of the same SMF set.
 void n4_session_move(struct n4_session *session, struct assoc *assoc);
+// Gives it this CP F-SEID.
+void n4_session_cp_set(struct n4 *n4, struct n4_session *session, uint64_t cp_seid,
+		       const struct addr *cp_addr);
+// A session of the association with this CP F-SEID, or NULL.
+struct n4_session *n4_session_cp_lookup(const struct n4 *n4, const struct assoc *assoc,
+					uint64_t cp_seid, const struct addr *cp_addr);
+
 // Takes it off its association and frees it; what it held has been given back.
 void n4_session_free(struct n4 *n4, struct n4_session *session);

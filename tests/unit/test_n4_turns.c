@@ -133,6 +133,103 @@ static void test_association_ends(void)
 	kit_close();
 }
 
+// An establishment with the CP F-SEID of a living session: that one goes first, with all it held, so that the new
+// one may have the same UE address; whatever else is under way.
+static void test_established_anew(void)
+{
+	struct kit_counts before, after;
+	uint64_t old, new, other;
+
+	kit_open(&conf);
+	other = establish_plain(2, "10.45.0.9");
+	old = establish_plain(1, "10.45.0.2");
+	before = kit_counts();
+	new = establish_plain(1, "10.45.0.2");
+	CU_ASSERT(new != 0 && new != old);
+	CU_ASSERT(n4_session_lookup(kit.n4, old) == NULL && n4_session_lookup(kit.n4, other));
+	after = kit_counts();
+	CU_ASSERT(kit_counts_eq(&before, &after));
+
+	kit.hold = true; // a change is under way and another waits
+	kit.n_sent = 0;
+	send_update(new, 5);
+	send_update(new, 6);
+	establish_begin(1);
+	put_plain("10.45.0.2");
+	msg_send();
+	CU_ASSERT(kit.n_sent == 1 && answer_type() == 53 && answer_cause() == 65);
+	establish_begin(1); // a second one does not wait too
+	put_plain("10.45.0.2");
+	msg_send();
+	CU_ASSERT(kit.n_sent == 2 && answer_type() == 51 && answer_cause() == 74);
+	kit_run();
+	CU_ASSERT_EQUAL(kit.n_sent, 4);
+	CU_ASSERT(kit.log[2].type == 53 && kit.log[2].cause == 1);
+	CU_ASSERT(kit.log[3].type == 51 && kit.log[3].cause == 1);
+	CU_ASSERT(n4_session_lookup(kit.n4, new) == NULL && n4_session_lookup(kit.n4, up_seid()));
+	after = kit_counts();
+	CU_ASSERT(kit_counts_eq(&before, &after));
+
+	new = up_seid(); // one that is just being deleted
+	kit.n_sent = 0;
+	delete_session(new);
+	establish_begin(1);
+	put_plain("10.45.0.2");
+	msg_send();
+	kit_run();
+	CU_ASSERT(kit.n_sent == 2 && kit.log[0].type == 55 && kit.log[1].type == 51 &&
+		  kit.log[1].cause == 1);
+	after = kit_counts();
+	CU_ASSERT(kit_counts_eq(&before, &after));
+	kit_close();
+}
+
+// One that is just being established is answered, then goes; and an F-SEID that was changed counts as it is now.
+static void test_established_twice(void)
+{
+	uint64_t seid;
+
+	kit_open(&conf);
+	kit.hold = true;
+	for (unsigned i = 0; i < 2; i++) {
+		establish_begin(1);
+		put_plain("10.45.0.2");
+		msg_send();
+	}
+	kit_run();
+	CU_ASSERT(kit.n_sent == 2 && kit.log[0].cause == 1 && kit.log[1].cause == 1);
+	CU_ASSERT_EQUAL(n4_session_count(kit.n4), 1);
+	seid = up_seid();
+	kit.hold = false;
+	msg_begin(52, seid);
+	ie_f_seid(0x99);
+	msg_send();
+	CU_ASSERT(establish_plain(1, "10.45.0.3") != 0 && n4_session_count(kit.n4) == 2);
+	CU_ASSERT(establish_plain(0x99, "10.45.0.2") != 0 && n4_session_count(kit.n4) == 2);
+	CU_ASSERT_PTR_NULL(n4_session_lookup(kit.n4, seid));
+
+	kit.hold = true; // the association ends while one waits
+	kit.n_sent = 0;
+	establish_begin(1);
+	put_plain("10.45.0.3");
+	msg_send();
+	release();
+	kit_run(); // whose requests are forgotten with it
+	CU_ASSERT_EQUAL(kit.n_sent, 0);
+	CU_ASSERT_EQUAL(n4_session_count(kit.n4), 0);
+	kit.hold = false;
+	kit_setup();
+	establish_plain(1, "10.45.0.3");
+	kit.hold = true; // and so does the context
+	establish_begin(1);
+	put_plain("10.45.0.3");
+	msg_send();
+	n4_free(kit.n4);
+	kit_run();
+	kit.n4 = NULL;
+	kit_close();
+}
+
 // The context ends with everything under way.
 static void test_context_ends(void)
 {
@@ -251,6 +348,8 @@ static CU_TestInfo tests[] = {
 	{"too many requests wait", test_queue_full},
 	{"duplicates", test_duplicates},
 	{"the association ends", test_association_ends},
+	{"44: established anew", test_established_anew},
+	{"44: established twice", test_established_twice},
 	{"the context ends", test_context_ends},
 	{"own rules compiled again", test_refresh},
 	{"many compiled again", test_refresh_many},
