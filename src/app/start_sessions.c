@@ -2,6 +2,7 @@
 //
 // Control thread. Everything is sized once, here; nothing grows later but the rules' arena, which is only reserved.
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,6 +250,35 @@ static int apps_make(struct upf *upf)
 	return 0;
 }
 
+static_assert(CONFIG_PREDEFINED_MAX == PREDEFINED_MAX_RULES &&
+		      CONFIG_FLOWS_MAX == PREDEFINED_MAX_FILTERS,
+	      "every rule of the configuration has room");
+
+// The configuration has been checked: names fit and flows parse.
+static void predefined_fill(struct upf *upf)
+{
+	static const enum predefined_action actions[] = {
+		[CONFIG_ACTION_FAR] = PREDEFINED_FAR,
+		[CONFIG_ACTION_DROP] = PREDEFINED_DROP,
+		[CONFIG_ACTION_FORWARD] = PREDEFINED_FORWARD,
+	};
+	const char *why;
+
+	for (unsigned i = 0; i < upf->config.n_predefined; i++) {
+		const struct config_predefined *c = &upf->config.predefined[i];
+		struct predefined_rule *rule = &upf->predefined[i];
+
+		snprintf(rule->name, sizeof(rule->name), "%s", c->name);
+		rule->precedence = c->precedence;
+		rule->action = actions[c->action];
+		rule->ni = (uint16_t)c->ni;
+		for (unsigned k = 0; k < c->n_flows; k++)
+			if (sdf_parse(c->flows[k], strlen(c->flows[k]),
+				      &rule->filters[rule->n_filters], &why) == 0)
+				rule->n_filters++;
+	}
+}
+
 static int n4_make(struct upf *upf)
 {
 	static const enum n4_path_failure path_failures[] = {
@@ -268,6 +298,8 @@ static int n4_make(struct upf *upf)
 		.n_ifaces = upf->n_ifaces,
 		.nis = upf->n4_nis,
 		.n_nis = c->n_nis,
+		.predefined = upf->predefined,
+		.n_predefined = c->n_predefined,
 		.chain = service_chain,
 		.ue_prefix = ue_prefix,
 		.ue_prefix_ctx = upf,
@@ -275,6 +307,7 @@ static int n4_make(struct upf *upf)
 	struct n4_conf conf;
 
 	n4_ifaces_fill(upf);
+	predefined_fill(upf);
 	n4_conf_init(&conf);
 	conf.listen[0] = (struct endpoint){.addr = c->n4.address, .port = (uint16_t)c->n4.port};
 	for (unsigned i = 0; i < c->n4.n_other_addresses; i++)

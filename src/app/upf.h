@@ -8,6 +8,7 @@
 #include "pfcp/n4.h"
 #include "port/port.h"
 #include "rules/arena.h"
+#include "rules/expand.h"
 #include "session/locator.h"
 #include "session/slots.h"
 #include "worker/control.h"
@@ -34,6 +35,7 @@ struct upf {
 	struct n4 *n4;
 	struct n4_iface n4_ifaces[CONFIG_IFACES_MAX];
 	struct n4_ni n4_nis[CONFIG_NIS_MAX];
+	struct predefined_rule predefined[PREDEFINED_MAX_RULES];
 
 	// Workers, neighbours, and the rings between them and the control thread.
 	struct control control;

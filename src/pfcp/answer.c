@@ -61,7 +61,7 @@ static void picked_encode(struct pfcp_writer *w, const struct n4_request *rq,
 		    pfcp_uint_decode(&ie, &id, &unused) < 0)
 			continue;
 		pdr = rules_pdr_lookup(session->rules, (uint16_t)id);
-		if (!pdr || !pdr->pdi.has_fteid || !pdr->pdi.fteid.choose)
+		if (!pdr || !pdr->pdi.has_fteid || !pdr->pdi.fteid.choose || pdr->pdi.has_endpoint)
 			continue;
 		if (rule == PFCP_IE_UPDATE_PDR &&
 		    (pfcp_ie_find(pfcp_ie_members(&group), PFCP_IE_PDI, &ie) < 0 ||
@@ -70,6 +70,33 @@ static void picked_encode(struct pfcp_writer *w, const struct n4_request *rq,
 		f_teid.teid = pdr->pdi.fteid.teid;
 		f_teid.v4 = pdr->pdi.fteid.v4;
 		pfcp_created_pdr_encode(w, answer, pdr->id, &f_teid, NULL);
+	}
+}
+
+// The F-TEIDs that we picked for the traffic endpoints in the request's IEs of this type.
+static void endpoints_encode(struct pfcp_writer *w, const struct n4_request *rq,
+			     const struct n4_session *session, uint16_t type)
+{
+	struct pfcp_cursor ies = rq->msg.ies;
+	struct pfcp_fault unused;
+	struct pfcp_ie group, ie;
+
+	while (pfcp_ie_next(&ies, &group) > 0) {
+		const struct endpoint_rule *endpoint;
+		struct pfcp_f_teid f_teid = {.flags = PFCP_F_TEID_V4};
+		uint64_t id;
+
+		if (group.type != type ||
+		    pfcp_ie_find(pfcp_ie_members(&group), PFCP_IE_TRAFFIC_ENDPOINT_ID, &ie) < 0 ||
+		    pfcp_uint_decode(&ie, &id, &unused) < 0 ||
+		    pfcp_ie_find(pfcp_ie_members(&group), PFCP_IE_F_TEID, &ie) < 0)
+			continue;
+		endpoint = rules_endpoint_lookup(session->rules, (uint8_t)id);
+		if (!endpoint || !endpoint->pdi.has_fteid || !endpoint->pdi.fteid.choose)
+			continue;
+		f_teid.teid = endpoint->pdi.fteid.teid;
+		f_teid.v4 = endpoint->pdi.fteid.v4;
+		pfcp_created_endpoint_encode(w, endpoint->id, &f_teid, NULL);
 	}
 }
 
@@ -101,6 +128,7 @@ void answer_established(struct n4_request *rq, const struct n4_session *session)
 	if (session->set)
 		session_set_own_encode(&w, rq->n4);
 	picked_encode(&w, rq, session, PFCP_IE_CREATE_PDR, PFCP_IE_CREATED_PDR);
+	endpoints_encode(&w, rq, session, PFCP_IE_CREATE_TRAFFIC_ENDPOINT);
 	load_encode(&w, rq->n4, rq->cp_features, false);
 	n4_answer(rq, &w);
 }
@@ -114,6 +142,8 @@ void answer_modified(struct n4_request *rq, const struct n4_session *session)
 	pfcp_fault_encode(&w, &accepted);
 	picked_encode(&w, rq, session, PFCP_IE_CREATE_PDR, PFCP_IE_CREATED_PDR);
 	picked_encode(&w, rq, session, PFCP_IE_UPDATE_PDR, PFCP_IE_UPDATED_PDR);
+	endpoints_encode(&w, rq, session, PFCP_IE_CREATE_TRAFFIC_ENDPOINT);
+	endpoints_encode(&w, rq, session, PFCP_IE_UPDATE_TRAFFIC_ENDPOINT);
 	load_encode(&w, rq->n4, rq->cp_features, false);
 	n4_answer(rq, &w);
 }

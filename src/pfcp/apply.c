@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "neigh/neigh.h"
 #include "rules/arena.h"
 #include "rules/check.h"
 #include "rules/compile.h"
+#include "rules/expand.h"
 #include "session/locator_lookup.h"
 #include "session/policy_rules.h"
 #include "worker/mailbox.h"
@@ -369,9 +371,16 @@ static int post_compiled(struct n4_change *change, struct compiled *compiled,
 static int change_compile(struct n4_change *change, struct pfcp_fault *fault)
 {
 	struct compiled compiled;
+	struct rules *now;
 	int rc;
 
-	if (rules_compile(change->rules, &change->n4->sessions->compile, &compiled, fault) < 0)
+	if (rules_expand(change->rules, change->n4->env.predefined, clock_wall_s(), &now, fault) <
+	    0)
+		return -EINVAL;
+	rc = rules_compile(now ? now : change->rules, &change->n4->sessions->compile, &compiled,
+			   fault);
+	rules_free(now);
+	if (rc < 0)
 		return -EINVAL;
 	rc = take_compiled(change, &compiled, fault);
 	if (rc == 0) {
@@ -482,6 +491,7 @@ static void change_commit(struct n4_change *change)
 	session->holding = change->holding;
 	n4_session_cp_set(n4, session, change->cp_seid, &change->cp_addr);
 	rules_settled(session->rules);
+	session_edge_note(n4, session);
 	change->rules = NULL;
 }
 

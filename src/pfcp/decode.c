@@ -7,15 +7,24 @@
 #include <string.h>
 #include <strings.h>
 
+#include "rules/endpoint.h"
+
 int decode_fault(const struct decode *d, enum pfcp_cause cause, uint16_t ie, const char *text)
 {
-	return fault_rule(d->fault, cause, d->kind, d->id, ie, text);
+	if (d->kind < 0)
+		return fault_ie(d->fault, cause, ie, text);
+	return fault_rule(d->fault, cause, (enum rule_type)d->kind, d->id, ie, text);
+}
+
+int decode_nothing(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	return 0;
 }
 
 // Adds the rule to a fault of the codec's, which knows only IEs.
 static int in_rule(const struct decode *d)
 {
-	if (!d->fault->has_rule) {
+	if (!d->fault->has_rule && d->kind >= 0) {
 		d->fault->has_rule = true;
 		d->fault->rule_type = (uint8_t)d->kind;
 		d->fault->rule_id = d->id;
@@ -33,19 +42,47 @@ static int take_row(struct decode *d, void *rule, const struct decode_row *row)
 	if (rc < 0)
 		return decode_fault(d, PFCP_CAUSE_INVALID_LENGTH, row->type,
 				    "an IE runs past what encloses it");
-	if (!row->take)
-		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, row->type,
-				    "the rule asks for what this UPF does not do");
 	if (ie.len == 0 && (row->fixed || !d->update) && row->type != PFCP_IE_NETWORK_INSTANCE)
 		return decode_fault(d, PFCP_CAUSE_INVALID_LENGTH, row->type, "empty IE");
 	return row->take(d, rule, &ie) < 0 ? in_rule(d) : 0;
+}
+
+static bool has_row(const struct decode_row *rows, size_t n, uint16_t type)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].type == type)
+			return true;
+	return false;
+}
+
+static bool is_member(const struct pfcp_ie_info *group, uint16_t type)
+{
+	for (unsigned i = 0; group && i < group->members_count; i++)
+		if (group->members[i].type == type)
+			return true;
+	return false;
+}
+
+// What is no member of the group, or unknown, is skipped (7.6.9, 7.6.10): it asks for nothing.
+static int refuse_others(const struct decode *d, const struct pfcp_ie *group,
+			 const struct decode_row *rows, size_t n)
+{
+	const struct pfcp_ie_info *info = pfcp_ie_info_lookup(group->type);
+	struct pfcp_cursor ies = pfcp_ie_members(group);
+	struct pfcp_ie ie;
+
+	while (pfcp_ie_next(&ies, &ie) > 0)
+		if (ie.type != d->id_type && !has_row(rows, n, ie.type) && is_member(info, ie.type))
+			return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie.type,
+					    "the rule asks for what this UPF does not do");
+	return 0;
 }
 
 int decode_group(struct decode *d, void *rule, const struct pfcp_ie *group,
 		 const struct decode_row *rows, size_t n)
 {
 	struct pfcp_cursor outer = d->ies;
-	int rc = 0;
+	int rc = refuse_others(d, group, rows, n);
 
 	d->ies = pfcp_ie_members(group);
 	for (size_t i = 0; i < n && rc == 0; i++)
@@ -141,12 +178,16 @@ int decode_network_instance(struct decode *d, const struct pfcp_ie *ie, uint16_t
 
 enum act { ACT_REMOVE, ACT_UPDATE, ACT_CREATE };
 
+// Traffic endpoints are handled as rules are, but have no type of Failed Rule ID (8.2.80).
+#define KIND_ENDPOINT (RULE_BAR + 1)
+
 // What a rule IE does. Rows stand in the order in which they are applied (TS 29.244 5.2.1 leaves it to the
-// UPF; removing first lets an id be used anew).
+// UPF; removing first lets an id be used anew). A traffic endpoint goes after the PDRs that may have left it,
+// since its own go with it; it is read after those that name it, since they say of which side it is.
 struct step {
 	uint16_t type;
 	uint16_t id_type;
-	enum rule_type kind;
+	int kind; // enum rule_type, or KIND_ENDPOINT
 	enum act act;
 };
 
@@ -161,14 +202,17 @@ static const struct step steps[] = {
 	{PFCP_IE_UPDATE_QER, PFCP_IE_QER_ID, RULE_QER, ACT_UPDATE},
 	{PFCP_IE_UPDATE_URR, PFCP_IE_URR_ID, RULE_URR, ACT_UPDATE},
 	{PFCP_IE_UPDATE_BAR, PFCP_IE_BAR_ID, RULE_BAR, ACT_UPDATE},
+	{PFCP_IE_REMOVE_TRAFFIC_ENDPOINT, PFCP_IE_TRAFFIC_ENDPOINT_ID, KIND_ENDPOINT, ACT_REMOVE},
 	{PFCP_IE_CREATE_PDR, PFCP_IE_PDR_ID, RULE_PDR, ACT_CREATE},
 	{PFCP_IE_CREATE_FAR, PFCP_IE_FAR_ID, RULE_FAR, ACT_CREATE},
 	{PFCP_IE_CREATE_QER, PFCP_IE_QER_ID, RULE_QER, ACT_CREATE},
 	{PFCP_IE_CREATE_URR, PFCP_IE_URR_ID, RULE_URR, ACT_CREATE},
 	{PFCP_IE_CREATE_BAR, PFCP_IE_BAR_ID, RULE_BAR, ACT_CREATE},
+	{PFCP_IE_UPDATE_TRAFFIC_ENDPOINT, PFCP_IE_TRAFFIC_ENDPOINT_ID, KIND_ENDPOINT, ACT_UPDATE},
+	{PFCP_IE_CREATE_TRAFFIC_ENDPOINT, PFCP_IE_TRAFFIC_ENDPOINT_ID, KIND_ENDPOINT, ACT_CREATE},
 };
 
-// The five kinds of rules behind one form: reading, looking up, adding and removing one by its id.
+// The kinds of rules behind one form: reading, looking up, adding and removing one by its id.
 #define KIND_FUNCTIONS(kind, id_type)                                                              \
 	static int kind##_read(struct decode *d, void *rule, const struct pfcp_ie *group)          \
 	{                                                                                          \
@@ -195,6 +239,14 @@ KIND_FUNCTIONS(far, uint32_t)
 KIND_FUNCTIONS(qer, uint32_t)
 KIND_FUNCTIONS(urr, uint32_t)
 KIND_FUNCTIONS(bar, uint8_t)
+KIND_FUNCTIONS(endpoint, uint8_t)
+
+// All PDRs that refer to it are deleted with it (TS 29.244 7.5.4.1).
+static int endpoint_del_all(struct rules *rules, uint32_t id)
+{
+	rules_endpoint_users_del(rules, (uint8_t)id);
+	return endpoint_del(rules, id);
+}
 
 static const struct kind {
 	int (*read)(struct decode *d, void *rule, const struct pfcp_ie *group);
@@ -207,6 +259,7 @@ static const struct kind {
 	[RULE_QER] = {qer_read, qer_lookup, qer_add, qer_del},
 	[RULE_URR] = {urr_read, urr_lookup, urr_add, urr_del},
 	[RULE_BAR] = {bar_read, bar_lookup, bar_add, bar_del},
+	[KIND_ENDPOINT] = {endpoint_read, endpoint_lookup, endpoint_add, endpoint_del_all},
 };
 
 static int read_id(struct decode *d, const struct step *step, const struct pfcp_ie *group)
@@ -239,7 +292,8 @@ static int take_step(struct decode *d, const struct step *step, const struct pfc
 	const struct kind *kind = &kinds[step->kind];
 	void *rule;
 
-	d->kind = step->kind;
+	d->kind = step->kind == KIND_ENDPOINT ? -1 : step->kind;
+	d->id_type = step->id_type;
 	d->update = step->act == ACT_UPDATE;
 	if (read_id(d, step, group) < 0)
 		return -EINVAL;
@@ -269,9 +323,6 @@ static int take_step(struct decode *d, const struct step *step, const struct pfc
 // What sessions of other kinds are made of. It is refused, since without it the session would not be the one
 // that the SMF asked for; the features behind it are not offered (pfcp/features.c).
 static const uint16_t not_served[] = {
-	PFCP_IE_CREATE_TRAFFIC_ENDPOINT,
-	PFCP_IE_UPDATE_TRAFFIC_ENDPOINT,
-	PFCP_IE_REMOVE_TRAFFIC_ENDPOINT,
 	PFCP_IE_CREATE_MAR,
 	PFCP_IE_UPDATE_MAR,
 	PFCP_IE_REMOVE_MAR,
@@ -314,5 +365,5 @@ int decode_rules(const struct n4_env *env, const struct pfcp_msg *msg, struct ru
 			if (take_step(&d, &steps[i], &ie) < 0)
 				return -EINVAL;
 	}
-	return 0;
+	return rules_endpoints_resolve(rules, fault);
 }

@@ -16,9 +16,10 @@ struct decode {
 	const struct n4_env *env;
 	struct rules *rules;
 	struct pfcp_fault *fault;
-	bool update;         // what is read changes a rule: IEs may be empty, what is absent stays
-	enum rule_type kind; // the rule that is being read, for faults
+	bool update; // what is read changes a rule: IEs may be empty, what is absent stays
+	int kind;    // enum rule_type of the rule that is being read, for faults; -1: it has none
 	uint32_t id;
+	uint16_t id_type;       // the IE that the id stands in
 	int if_type;            // 3GPP Interface Type of its PDI, -1: none
 	struct pfcp_cursor ies; // of the group that is being read
 	unsigned n_created;
@@ -29,16 +30,19 @@ struct decode_row {
 	uint16_t type;
 	bool fixed; // a rule cannot be without it: an empty one is no removal (5.6.3)
 	// Puts the first IE of the type into the rule; an empty one takes the value away. Types of which
-	// several may come are read on from d->ies. NULL: asks for what is not done here, and is refused,
-	// since a rule without it would do something else.
+	// several may come are read on from d->ies.
 	int (*take)(struct decode *d, void *rule, const struct pfcp_ie *ie);
 };
 
 #define DECODE_ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
-// Takes what a group has of these. 0, or -EINVAL with the fault.
+// Takes what a group has of these, and refuses what 3GPP allows in it beyond them: a rule without it would not be
+// the one that was asked for. 0, or -EINVAL with the fault.
 int decode_group(struct decode *d, void *rule, const struct pfcp_ie *group,
 		 const struct decode_row *rows, size_t n);
+
+// For IEs that change nothing of what a rule does to packets here; the row says why.
+int decode_nothing(struct decode *d, void *rule, const struct pfcp_ie *ie);
 
 // A fault in the rule that is being read. -EINVAL.
 int decode_fault(const struct decode *d, enum pfcp_cause cause, uint16_t ie, const char *text);
@@ -64,7 +68,17 @@ int decode_far(struct decode *d, struct far_rule *far, const struct pfcp_ie *gro
 int decode_qer(struct decode *d, struct qer_rule *qer, const struct pfcp_ie *group);
 int decode_urr(struct decode *d, struct urr_rule *urr, const struct pfcp_ie *group);
 int decode_bar(struct decode *d, struct bar_rule *bar, const struct pfcp_ie *group);
+int decode_endpoint(struct decode *d, struct endpoint_rule *endpoint, const struct pfcp_ie *group);
 
-// Applies all rule IEs of a request to `rules`: Remove, then Update, then Create. -EINVAL with the fault.
+// Activation and Deactivation Time; Activate and Deactivate Predefined Rules (decode_pdr_when.c).
+int decode_activation(struct decode *d, void *pdr, const struct pfcp_ie *ie);
+int decode_deactivation(struct decode *d, void *pdr, const struct pfcp_ie *ie);
+int decode_predefined(struct decode *d, void *pdr, const struct pfcp_ie *first);
+
+// Reads what a Traffic Endpoint has of a PDI into that of a PDR, which stands for it (decode_pdr.c).
+int decode_endpoint_pdi(struct decode *d, struct pdr_rule *pdr, const struct pfcp_ie *group);
+
+// Applies all rule IEs of a request to `rules`: Remove, then Update, then Create; then completes the PDIs
+// (rules/endpoint.h). -EINVAL with the fault.
 int decode_rules(const struct n4_env *env, const struct pfcp_msg *msg, struct rules *rules,
 		 struct pfcp_fault *fault);

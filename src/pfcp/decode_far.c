@@ -99,18 +99,25 @@ static int take_marking(struct decode *d, void *rule, const struct pfcp_ie *ie)
 	return 0;
 }
 
+// Where packets of the other direction come in: something to know, not something to do.
+static int take_linked_endpoint(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct far_rule *far = rule;
+
+	far->has_endpoint = ie->len > 0;
+	return ie->len > 0 ? decode_u8(d, ie, &far->endpoint) : 0;
+}
+
 // SNDEM of an Update stands among these too; it changes no rule (handle_session_mod.c).
 static const struct decode_row parameter_rows[] = {
 	{PFCP_IE_DESTINATION_INTERFACE, true, take_destination},
 	{PFCP_IE_NETWORK_INSTANCE, false, take_ni},
 	{PFCP_IE_OUTER_HEADER_CREATION, false, take_outer_header_creation},
 	{PFCP_IE_TRANSPORT_LEVEL_MARKING, false, take_marking},
-	{PFCP_IE_REDIRECT_INFORMATION, false, NULL},
-	{PFCP_IE_FORWARDING_POLICY, false, NULL},
-	{PFCP_IE_HEADER_ENRICHMENT, false, NULL},
-	{PFCP_IE_TRAFFIC_ENDPOINT_ID, false, NULL},
-	{PFCP_IE_PROXYING, false, NULL},
-	{PFCP_IE_IP_ADDRESS_AND_PORT_NUMBER_REPLACEMENT, false, NULL},
+	{PFCP_IE_TRAFFIC_ENDPOINT_ID, false, take_linked_endpoint},
+	{PFCP_IE_3GPP_INTERFACE_TYPE, false,
+	 decode_nothing}, // says what network is behind the interface
+	{PFCP_IE_PFCPSMREQ_FLAGS, false, decode_nothing},
 };
 
 // An update that gives a FAR its first parameters must say where to, as a creation must.
@@ -124,6 +131,7 @@ static int take_parameters(struct decode *d, void *rule, const struct pfcp_ie *i
 		far->destination = 0;
 		far->ni = RULES_NI_NONE;
 		far->dscp = DSCP_NONE;
+		far->has_endpoint = false;
 		outer_header_clear(far);
 		return 0;
 	}
@@ -141,12 +149,6 @@ static const struct decode_row far_rows[] = {
 	{PFCP_IE_FORWARDING_PARAMETERS, false, take_parameters},
 	{PFCP_IE_UPDATE_FORWARDING_PARAMETERS, false, take_parameters},
 	{PFCP_IE_BAR_ID, false, take_bar_id},
-	{PFCP_IE_DUPLICATING_PARAMETERS, false, NULL},
-	{PFCP_IE_UPDATE_DUPLICATING_PARAMETERS, false, NULL},
-	{PFCP_IE_REDUNDANT_TRANSMISSION_FORWARDING_PARAMETERS, false, NULL},
-	{PFCP_IE_MBS_MULTICAST_PARAMETERS, false, NULL},
-	{PFCP_IE_ADD_MBS_UNICAST_PARAMETERS, false, NULL},
-	{PFCP_IE_REMOVE_MBS_UNICAST_PARAMETERS, false, NULL},
 };
 
 int decode_far(struct decode *d, struct far_rule *far, const struct pfcp_ie *group)

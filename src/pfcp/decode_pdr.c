@@ -273,34 +273,101 @@ static int take_qfis(struct decode *d, void *rule, const struct pfcp_ie *first)
 		qfis |= 1ull << (qfi & 0x3f);
 	}
 	pdr->pdi.qfis = qfis;
+	pdr->pdi.endpoint_qfis = false;
 	return 0;
 }
 
+// What a traffic endpoint may give goes: first, what the PDR had of its own, later what another one gave.
+static void endpoint_parts_clear(struct pdr_rule *pdr)
+{
+	pdr->tunnel = 0;
+	pdr->pdi.has_fteid = false;
+	pdr->pdi.fteid = (struct fteid){0};
+	pdr->pdi.ni = RULES_NI_NONE;
+	pdr->pdi.has_ue_ip = false;
+	pdr->pdi.ue_ip = (struct ue_ip){0};
+	if (pdr->pdi.endpoint_qfis)
+		pdr->pdi.qfis = 0;
+	pdr->pdi.endpoint_qfis = false;
+}
+
+static int take_endpoint(struct decode *d, void *rule, const struct pfcp_ie *first)
+{
+	struct pdr_rule *pdr = rule;
+	struct pfcp_cursor ies = d->ies;
+	struct pfcp_ie ie;
+	unsigned n = 0;
+
+	while (decode_next(&ies, first->type, &ie))
+		n++;
+	if (n > 1)
+		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, first->type,
+				    "several traffic endpoints in one PDI");
+	if (first->len > 0 || pdr->pdi.has_endpoint)
+		endpoint_parts_clear(pdr);
+	pdr->pdi.has_endpoint = first->len > 0;
+	return first->len > 0 ? decode_u8(d, first, &pdr->pdi.endpoint) : 0;
+}
+
 // The source interface and its type go first: the F-TEID's interface follows from them. What would narrow
-// the PDR and is not done is refused; Framed-Route, which would widen it, is left out (FRRT is not offered).
+// the PDR and has no row is refused; Framed-Route, which would widen it, is left out (FRRT is not offered).
 static const struct decode_row pdi_rows[] = {
 	{PFCP_IE_SOURCE_INTERFACE, true, take_source},
 	{PFCP_IE_3GPP_INTERFACE_TYPE, false, take_if_type},
+	{PFCP_IE_TRAFFIC_ENDPOINT_ID, false, take_endpoint},
 	{PFCP_IE_NETWORK_INSTANCE, false, take_ni},
 	{PFCP_IE_F_TEID, false, take_fteid},
 	{PFCP_IE_UE_IP_ADDRESS, false, take_ue_ip},
 	{PFCP_IE_SDF_FILTER, false, take_filters},
 	{PFCP_IE_APPLICATION_ID, false, take_app},
 	{PFCP_IE_QFI, false, take_qfis},
-	{PFCP_IE_LOCAL_INGRESS_TUNNEL, false, NULL},
-	{PFCP_IE_REDUNDANT_TRANSMISSION_DETECTION_PARAMETERS, false, NULL},
-	{PFCP_IE_TRAFFIC_ENDPOINT_ID, false, NULL},
-	{PFCP_IE_ETHERNET_PDU_SESSION_INFORMATION, false, NULL},
-	{PFCP_IE_ETHERNET_PACKET_FILTER, false, NULL},
-	{PFCP_IE_IP_MULTICAST_ADDRESSING_INFO, false, NULL},
-	{PFCP_IE_DNS_QUERY_FILTER, false, NULL},
-	{PFCP_IE_MBS_SESSION_IDENTIFIER, false, NULL},
+	{PFCP_IE_FRAMED_ROUTE, false, decode_nothing},
+	{PFCP_IE_FRAMED_ROUTING, false, decode_nothing},
+	{PFCP_IE_FRAMED_IPV6_ROUTE, false, decode_nothing},
 };
+
+// What may not stand beside a Traffic Endpoint ID (7.5.2.2), since the endpoint says it.
+static const uint16_t endpoint_types[] = {
+	PFCP_IE_F_TEID,
+	PFCP_IE_NETWORK_INSTANCE,
+	PFCP_IE_UE_IP_ADDRESS,
+};
+
+static int check_endpoint(struct decode *d, const struct pfcp_ie *pdi)
+{
+	struct pfcp_ie ie;
+
+	for (size_t i = 0; i < DECODE_ROWS(endpoint_types); i++)
+		if (pfcp_ie_find(pfcp_ie_members(pdi), endpoint_types[i], &ie) == 0 && ie.len > 0)
+			return decode_fault(d, PFCP_CAUSE_MANDATORY_INCORRECT, ie.type,
+					    "a PDI says what its traffic endpoint says");
+	return 0;
+}
 
 static int take_pdi(struct decode *d, void *rule, const struct pfcp_ie *ie)
 {
+	struct pdr_rule *pdr = rule;
+
 	d->if_type = -1;
-	return decode_group(d, rule, ie, pdi_rows, DECODE_ROWS(pdi_rows));
+	if (decode_group(d, rule, ie, pdi_rows, DECODE_ROWS(pdi_rows)) < 0)
+		return -EINVAL;
+	return pdr->pdi.has_endpoint ? check_endpoint(d, ie) : 0;
+}
+
+// A session has one RAT; it is for reports of usage by RAT, which are not offered.
+static const struct decode_row endpoint_rows[] = {
+	{PFCP_IE_3GPP_INTERFACE_TYPE, false, take_if_type},
+	{PFCP_IE_NETWORK_INSTANCE, false, take_ni},
+	{PFCP_IE_F_TEID, false, take_fteid},
+	{PFCP_IE_UE_IP_ADDRESS, false, take_ue_ip},
+	{PFCP_IE_QFI, false, take_qfis},
+	{PFCP_IE_RAT_TYPE, false, decode_nothing},
+};
+
+int decode_endpoint_pdi(struct decode *d, struct pdr_rule *pdr, const struct pfcp_ie *group)
+{
+	d->if_type = -1;
+	return decode_group(d, pdr, group, endpoint_rows, DECODE_ROWS(endpoint_rows));
 }
 
 // --- PDR -------------------------------------------------------------------------------------------------
@@ -356,13 +423,12 @@ static const struct decode_row pdr_rows[] = {
 	{PFCP_IE_FAR_ID, false, take_far_id},
 	{PFCP_IE_QER_ID, false, take_qer_ids},
 	{PFCP_IE_URR_ID, false, take_urr_ids},
-	{PFCP_IE_ACTIVATE_PREDEFINED_RULES, false, NULL},
-	{PFCP_IE_DEACTIVATE_PREDEFINED_RULES, false, NULL},
-	{PFCP_IE_ACTIVATION_TIME, false, NULL},
-	{PFCP_IE_DEACTIVATION_TIME, false, NULL},
-	{PFCP_IE_MAR_ID, false, NULL},
-	{PFCP_IE_PACKET_REPLICATION_AND_DETECTION_CARRY_ON_INFORMATION, false, NULL},
-	{PFCP_IE_IP_MULTICAST_ADDRESSING_INFO, false, NULL},
+	{PFCP_IE_DEACTIVATE_PREDEFINED_RULES, true, decode_predefined},
+	{PFCP_IE_ACTIVATE_PREDEFINED_RULES, true, decode_predefined},
+	{PFCP_IE_ACTIVATION_TIME, false, decode_activation},
+	{PFCP_IE_DEACTIVATION_TIME, false, decode_deactivation},
+	{PFCP_IE_RAT_TYPE, false,
+	 decode_nothing}, // for reports of usage by RAT, which are not offered
 };
 
 int decode_pdr(struct decode *d, struct pdr_rule *pdr, const struct pfcp_ie *group)

@@ -23,7 +23,7 @@ static const struct up_feature features[] = {
 	FEATURE(TRST, false, "traffic is steered by policies of the UPF"),
 	FEATURE(PFDM, true, "packet flow descriptions are managed"),
 	FEATURE(EMPU, true, "End Markers are sent by the UPF"),
-	FEATURE(PDIU, false, "traffic endpoints shorten PDIs"),
+	FEATURE(PDIU, true, "traffic endpoints shorten PDIs"),
 	FEATURE(QUOAC, false, "a FAR says what happens when a quota is used up"),
 	FEATURE(TRACE, false, "sessions can be traced"),
 	FEATURE(FRRT, false, "framed routes"),
@@ -35,6 +35,8 @@ static const struct up_feature features[] = {
 	FEATURE(MNOP, false, "packets are counted beside bytes"),
 	FEATURE(BUNDL, true, "several messages to a datagram"),
 	FEATURE(VTIME, false, "quotas have a validity time"),
+	FEATURE(DPDRA, true, "PDRs can become active, or inactive, at a given time"),
+	FEATURE(ADPDP, true, "predefined rules are activated by name"),
 	FEATURE(IP6PL, false, "a UE's IPv6 prefix may be other than /64"),
 };
 

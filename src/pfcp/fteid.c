@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rules/endpoint.h"
 #include "session/locator.h"
 
 #define NUMBER_OF_LINE 1
@@ -93,10 +94,13 @@ static bool is_named(const struct rules *rules, const struct tunnel_rule *tunnel
 	for (unsigned i = 0; i < rules->n_pdrs; i++)
 		if (rules->pdrs[i].tunnel == tunnel->number)
 			return true;
+	for (unsigned i = 0; i < rules->n_endpoints; i++)
+		if (rules->endpoints[i].tunnel == tunnel->number)
+			return true;
 	return false;
 }
 
-// Takes out tunnels that no PDR names; those of a CHOOSE ID only when `all`.
+// Takes out tunnels that no PDR and no traffic endpoint names; those of a CHOOSE ID only when `all`.
 static void drop_unnamed(struct rules *rules, bool all)
 {
 	unsigned kept = 0;
@@ -226,6 +230,31 @@ static int take_new(struct n4 *n4, const struct slot *slot, struct rules *rules,
 	return set_tunnel(pdr, added, fault);
 }
 
+// A traffic endpoint has its tunnel for itself, whether PDRs name it or not; those that do get it from there.
+static int assign_endpoints(struct n4 *n4, const struct slot *slot, struct rules *rules,
+			    struct fteid_change *change, struct pfcp_fault *fault)
+{
+	for (unsigned i = 0; i < rules->n_endpoints; i++) {
+		struct endpoint_rule *endpoint = &rules->endpoints[i];
+		const struct pdr_rule *user = rules_endpoint_user(rules, endpoint->id);
+		bool up = rules_endpoint_is_up(rules, endpoint);
+		struct pdr_rule pdr = {.id = user ? user->id : 0};
+		const struct tunnel_rule *tunnel;
+
+		if (!endpoint->pdi.has_fteid || endpoint->tunnel)
+			continue;
+		pdr.pdi.fteid = endpoint->pdi.fteid;
+		pdr.pdi.source = up ? IF_ACCESS : IF_CORE;
+		tunnel = tunnel_lookup(rules, &pdr.pdi.fteid);
+		if ((tunnel ? set_tunnel(&pdr, tunnel, fault)
+			    : take_new(n4, slot, rules, &pdr, change, fault)) < 0)
+			return -EINVAL;
+		endpoint->tunnel = pdr.tunnel;
+		endpoint->pdi.fteid = pdr.pdi.fteid;
+	}
+	return rules_endpoints_resolve(rules, fault);
+}
+
 // PDRs that name a tunnel which exists, or which a PDR before them has just got.
 static int assign_known(struct rules *rules, struct pfcp_fault *fault)
 {
@@ -267,8 +296,11 @@ int fteid_assign(struct n4 *n4, const struct slot *slot, struct rules *rules,
 	struct fteid_change change = {0};
 	uint32_t before = fteid_numbers(rules);
 
-	if (assign_known(rules, fault) < 0)
+	if (assign_endpoints(n4, slot, rules, &change, fault) < 0 ||
+	    assign_known(rules, fault) < 0) {
+		fteid_give(n4, slot, rules, change.taken);
 		return -EINVAL;
+	}
 	drop_unnamed(rules, rules->n_tunnels == RULES_MAX_TUNNELS);
 	change.dropped = before & ~fteid_numbers(rules);
 	if (assign_rest(n4, slot, rules, &change, fault) < 0) {

@@ -30,6 +30,7 @@ struct n4_sessions; // of the session half
 struct neigh;
 struct pfd_table;
 struct node_reports;
+struct predefined_rule;
 struct rule_arena;
 struct slots;
 struct worker;
@@ -112,6 +113,8 @@ struct n4_env {
 	const struct n4_ni *nis;
 	unsigned n_nis;
 	unsigned default_ni; // of rules that name none
+	const struct predefined_rule *predefined;
+	unsigned n_predefined;
 	// The chain of a direction for rules with these needs (rules/compile.h); service_chain() but in tests.
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs);
 	void *chain_ctx;

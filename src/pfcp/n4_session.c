@@ -67,6 +67,7 @@ static int compile_conf_init(struct n4 *n4, struct n4_sessions *table)
 static void table_free(struct n4_sessions *table)
 {
 	free(table->ni_ifaces);
+	free(table->edges);
 	free(table->cp_buckets);
 	free(table->buckets);
 	free(table);
@@ -89,7 +90,9 @@ int n4_sessions_init(struct n4 *n4)
 	table->cp_keys[0] = rand_u64() | 1;
 	table->cp_keys[1] = rand_u64() | 1;
 	table->cp_buckets = calloc(buckets, sizeof(struct n4_session *));
-	if (!table->buckets || !table->cp_buckets || compile_conf_init(n4, table) < 0) {
+	if (!table->buckets || !table->cp_buckets ||
+	    session_edges_init(table, n4->conf.max_sessions) < 0 ||
+	    compile_conf_init(n4, table) < 0) {
 		table_free(table);
 		return -ENOMEM;
 	}
@@ -103,7 +106,7 @@ void n4_sessions_fini(struct n4 *n4)
 
 	if (!table)
 		return;
-	assert(table->n == 0);
+	assert(table->n == 0 && table->n_edges == 0);
 	table_free(table);
 	n4->sessions = NULL;
 }
@@ -221,6 +224,7 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	n4->sessions->n--;
 	n4_reports_drop(n4, session);
 	cp_remove(n4->sessions, session);
+	session_edge_forget(n4, session);
 	if (session->refresh)
 		TAILQ_REMOVE(&n4->sessions->refresh, session, of_refresh);
 	LIST_REMOVE(session, of_assoc);

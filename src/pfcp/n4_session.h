@@ -69,7 +69,9 @@ struct n4_session {
 		     // is under way
 	struct session_batch *batch;  // that it ends with, or NULL
 	struct n4_request *successor; // then done: an establishment with its CP F-SEID; or NULL
-	time_t since_s;               // wall clock
+	uint32_t edge_at; // place in the heap of edges, from 1; 0: its rules have no edge in time
+	time_t edge_s;    // the next one, wall clock
+	time_t since_s;   // wall clock
 };
 
 // NULL for a SEID that no session has.
@@ -105,6 +107,8 @@ struct n4_sessions {
 				const struct pfcp_msg *answer);
 	struct n4_session **cp_buckets; // by CP F-SEID, as many
 	uint64_t cp_keys[2];            // random: peers choose what is hashed
+	struct n4_session **edges;      // a heap, earliest first (edges.c); room for all sessions
+	uint32_t n_edges;
 	struct compile_conf compile;
 	uint8_t *ni_ifaces; // what compile points to
 };
@@ -123,6 +127,13 @@ void n4_session_cp_set(struct n4 *n4, struct n4_session *session, uint64_t cp_se
 // A session of the association with this CP F-SEID, or NULL.
 struct n4_session *n4_session_cp_lookup(const struct n4 *n4, const struct assoc *assoc,
 					uint64_t cp_seid, const struct addr *cp_addr);
+
+// Edges in time: when PDRs become active or inactive, the session is refreshed (edges.c). After each change of
+// its rules its next edge is noted anew; before it is freed there must be none.
+int session_edges_init(struct n4_sessions *table, uint32_t max_sessions); // 0, or -ENOMEM
+void session_edge_note(struct n4 *n4, struct n4_session *session);
+void session_edge_forget(struct n4 *n4, struct n4_session *session);
+void session_edges_tick(struct n4 *n4);
 
 // Takes it off its association and frees it; what it held has been given back.
 void n4_session_free(struct n4 *n4, struct n4_session *session);

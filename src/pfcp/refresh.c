@@ -57,6 +57,7 @@ void session_refresh_tick(struct n4 *n4)
 	struct n4_session *next;
 
 	app_sessions_tick(n4);
+	session_edges_tick(n4);
 	next = TAILQ_FIRST(&n4->sessions->refresh);
 	for (unsigned n = 0; next && n < REFRESH_A_TICK; n++) {
 		struct n4_session *session = next;

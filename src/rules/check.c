@@ -101,7 +101,8 @@ static int check_counts(const struct check *c)
 	if (r->n_pdrs > limit) // the first that is beyond stands for all
 		return pdr_fault(c, &r->pdrs[limit], PFCP_CAUSE_NO_RESOURCES, RULE_IE_CREATE_PDR,
 				 "too many PDRs in a session");
-	if (r->n_fars > limit || r->n_bars > limit || r->n_qers > places || r->n_urrs > places)
+	if (r->n_fars > limit || r->n_bars > limit || r->n_qers > places || r->n_urrs > places ||
+	    r->n_endpoints > limit)
 		return fault_cause(c->fault, PFCP_CAUSE_NO_RESOURCES,
 				   "too many rules in a session");
 	return 0;
@@ -110,10 +111,11 @@ static int check_counts(const struct check *c)
 // The PDR's FAR, QERs and URRs exist.
 static int check_pdr_references(const struct check *c, const struct pdr_rule *pdr)
 {
-	if (!pdr->has_far)
+	// A predefined rule may be its own FAR; whether it is, is seen when it is expanded.
+	if (!pdr->has_far && !pdr->by_predefined)
 		return pdr_fault(c, pdr, PFCP_CAUSE_CONDITIONAL_MISSING, RULE_IE_FAR_ID,
 				 "PDR without FAR ID");
-	if (rules_far_lookup(c->rules, pdr->far) == NULL)
+	if (pdr->has_far && rules_far_lookup(c->rules, pdr->far) == NULL)
 		return pdr_fault(c, pdr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FAR_ID,
 				 "PDR names a FAR that does not exist");
 	for (unsigned i = 0; i < pdr->n_qers; i++) {
@@ -132,7 +134,7 @@ static int check_pdr_references(const struct check *c, const struct pdr_rule *pd
 static int check_outer_header_removal(const struct check *c, const struct pdr_rule *pdr)
 {
 	int16_t value = pdr->outer_header_removal;
-	const struct far_rule *far = rules_far_lookup(c->rules, pdr->far);
+	const struct far_rule *far = pdr->has_far ? rules_far_lookup(c->rules, pdr->far) : NULL;
 
 	if (value > OHR_LAST)
 		return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT,
@@ -141,7 +143,7 @@ static int check_outer_header_removal(const struct check *c, const struct pdr_ru
 		return pdr_fault(c, pdr, PFCP_CAUSE_NOT_SUPPORTED, RULE_IE_OUTER_HEADER_REMOVAL,
 				 "only GTP-U headers are removed");
 	// Without it the tunnel header would have to be forwarded, which nothing behind it understands.
-	if (value < 0 && pdr->pdi.has_fteid && !(far->action & APPLY_DROP))
+	if (value < 0 && pdr->pdi.has_fteid && !(far && far->action & APPLY_DROP))
 		return pdr_fault(c, pdr, PFCP_CAUSE_CONDITIONAL_MISSING,
 				 RULE_IE_OUTER_HEADER_REMOVAL,
 				 "PDR with F-TEID without Outer Header Removal");
@@ -217,10 +219,19 @@ static int check_filters(const struct check *c, const struct pdr_rule *pdr)
 	return 0;
 }
 
+static int check_times(const struct check *c, const struct pdr_rule *pdr)
+{
+	if (pdr->has_from && pdr->has_until && pdr->until_s <= pdr->from_s)
+		return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT, RULE_IE_DEACTIVATION_TIME,
+				 "PDR that is deactivated before it is activated");
+	return 0;
+}
+
 static int check_pdr(const struct check *c, const struct pdr_rule *pdr)
 {
 	if (check_pdi(c, pdr) != 0 || check_pdr_references(c, pdr) != 0 ||
-	    check_outer_header_removal(c, pdr) != 0 || check_ue_ip(c, pdr) != 0)
+	    check_outer_header_removal(c, pdr) != 0 || check_ue_ip(c, pdr) != 0 ||
+	    check_times(c, pdr) != 0)
 		return -EINVAL;
 	return check_filters(c, pdr);
 }
@@ -306,6 +317,9 @@ static int check_far(const struct check *c, const struct far_rule *far)
 	if (far->has_bar && rules_bar_lookup(c->rules, far->bar) == NULL)
 		return far_fault(c, far, PFCP_CAUSE_RULE_FAILURE, RULE_IE_BAR_ID,
 				 "FAR names a BAR that does not exist");
+	if (far->has_endpoint && rules_endpoint_lookup(c->rules, far->endpoint) == NULL)
+		return far_fault(c, far, PFCP_CAUSE_RULE_FAILURE, RULE_IE_TRAFFIC_ENDPOINT_ID,
+				 "FAR is linked to a traffic endpoint that does not exist");
 	return 0;
 }
 

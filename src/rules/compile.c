@@ -78,7 +78,9 @@ static int order_cmp(const void *a, const void *b)
 		return is_up(x) ? -1 : 1;
 	if (x->precedence != y->precedence)
 		return x->precedence < y->precedence ? -1 : 1;
-	return (int)x->id - (int)y->id;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x < y ? -1 : x > y; // of one that was expanded: in their order (rules/expand.h)
 }
 
 static void order_pdrs(struct build *b)
@@ -89,6 +91,21 @@ static void order_pdrs(struct build *b)
 		b->n_up += is_up(b->order[i]);
 	}
 	qsort(b->order, b->n_pdrs, sizeof(b->order[0]), order_cmp);
+}
+
+// Leaves out those that take no packets now; their UE addresses have been taken before.
+static void drop_asleep(struct build *b)
+{
+	unsigned n = 0, n_up = 0;
+
+	for (unsigned i = 0; i < b->n_pdrs; i++) {
+		if (b->order[i]->asleep)
+			continue;
+		n_up += i < b->n_up;
+		b->order[n++] = b->order[i];
+	}
+	b->n_pdrs = n;
+	b->n_up = n_up;
 }
 
 // --- the UE's addresses ----------------------------------------------------------------------------------
@@ -493,6 +510,7 @@ static int build_run(struct build *b)
 	order_pdrs(b);
 	if (ues_collect(b) != 0 || keys_collect(b) != 0)
 		return -EINVAL;
+	drop_asleep(b);
 	for (unsigned i = 0; i < b->n_pdrs; i++) {
 		if (pdr_compile(b, b->order[i], &b->pdrs[i]) != 0)
 			return -EINVAL;

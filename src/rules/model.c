@@ -23,6 +23,7 @@ void rules_free(struct rules *rules)
 	free(rules->qers);
 	free(rules->urrs);
 	free(rules->bars);
+	free(rules->endpoints);
 	free(rules->tunnels);
 	free(rules);
 }
@@ -70,6 +71,8 @@ struct rules *rules_clone(const struct rules *rules)
 	    !array_copy(rules->qers, rules->n_qers, sizeof(*rules->qers), &copy->qers) ||
 	    !array_copy(rules->urrs, rules->n_urrs, sizeof(*rules->urrs), &copy->urrs) ||
 	    !array_copy(rules->bars, rules->n_bars, sizeof(*rules->bars), &copy->bars) ||
+	    !array_copy(rules->endpoints, rules->n_endpoints, sizeof(*rules->endpoints),
+			&copy->endpoints) ||
 	    !array_copy(rules->tunnels, rules->n_tunnels, sizeof(*rules->tunnels),
 			&copy->tunnels)) {
 		rules_free(copy);
@@ -79,11 +82,12 @@ struct rules *rules_clone(const struct rules *rules)
 	copy->n_qers = rules->n_qers;
 	copy->n_urrs = rules->n_urrs;
 	copy->n_bars = rules->n_bars;
+	copy->n_endpoints = rules->n_endpoints;
 	copy->n_tunnels = rules->n_tunnels;
 	return copy;
 }
 
-// The five kinds of rules differ in nothing but their struct and the width of their id:
+// The kinds of rules differ in nothing but their struct and the width of their id:
 // rules_<kind>_lookup(), rules_<kind>_add() and the taking out of one item.
 #define RULES_OF_KIND(kind, id_type)                                                               \
 	struct kind##_rule *rules_##kind##_lookup(const struct rules *rules, id_type id)           \
@@ -128,6 +132,7 @@ RULES_OF_KIND(far, uint32_t)
 RULES_OF_KIND(qer, uint32_t)
 RULES_OF_KIND(urr, uint32_t)
 RULES_OF_KIND(bar, uint8_t)
+RULES_OF_KIND(endpoint, uint8_t)
 
 int rules_pdr_del(struct rules *rules, uint16_t id)
 {
@@ -156,6 +161,11 @@ int rules_urr_del(struct rules *rules, uint32_t id)
 int rules_bar_del(struct rules *rules, uint8_t id)
 {
 	return bar_take_out(rules, rules_bar_lookup(rules, id));
+}
+
+int rules_endpoint_del(struct rules *rules, uint8_t id)
+{
+	return endpoint_take_out(rules, rules_endpoint_lookup(rules, id));
 }
 
 struct tunnel_rule *rules_tunnel_add(struct rules *rules)

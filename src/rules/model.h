@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "rules/fault.h"
 #include "rules/sdf.h"
@@ -16,11 +17,12 @@
 // Limits of the format of compiled rules; the configuration may set lower ones.
 #define RULES_MAX_PDRS 256
 #define RULES_MAX_FILTERS 16
-#define RULES_MAX_PLACES 255 // QERs, and URRs, of one session: struct pdr names them in an octet
-#define RULES_MAX_PDR_REFS 4 // QERs, and URRs, that one PDR may name
-#define RULES_MAX_TUNNELS 16 // local F-TEIDs of one session
-#define RULES_NI_NONE 0xffff // no Network Instance was given
-#define RULES_APP_NONE 0     // no Application ID was given
+#define RULES_MAX_PLACES 255   // QERs, and URRs, of one session: struct pdr names them in an octet
+#define RULES_MAX_PDR_REFS 4   // QERs, and URRs, that one PDR may name
+#define RULES_MAX_PREDEFINED 8 // predefined rules that one PDR may activate
+#define RULES_MAX_TUNNELS 16   // local F-TEIDs of one session
+#define RULES_NI_NONE 0xffff   // no Network Instance was given
+#define RULES_APP_NONE 0       // no Application ID was given
 
 // Source Interface and Destination Interface values (TS 29.244 8.2.2, 8.2.24).
 enum interface_value {
@@ -64,7 +66,10 @@ struct ue_ip {
 struct pdi {
 	uint8_t source; // enum interface_value
 	bool has_fteid, has_ue_ip;
-	uint16_t ni; // index of the network instance in the configuration
+	uint16_t ni;        // index of the network instance in the configuration
+	bool has_endpoint;  // a traffic endpoint gives F-TEID, Network Instance and UE IP Address
+	bool endpoint_qfis; // and the QFIs
+	uint8_t endpoint;   // its Traffic Endpoint ID
 	struct fteid fteid;
 	struct ue_ip ue_ip;
 	uint64_t qfis; // bit per QFI that matches; 0: any
@@ -73,6 +78,14 @@ struct pdi {
 	// Number of the application whose traffic it matches, besides the filters, or RULES_APP_NONE. What its
 	// traffic is, is not the model's to know: compile_conf.app_flows does.
 	uint16_t app;
+};
+
+// A Traffic Endpoint (TS 29.244 7.5.2.7): what several PDRs have in common of their PDIs. Only the parts of
+// `pdi` that a PDR may leave to it are used. rules/endpoint.h writes them into the PDRs that name it.
+struct endpoint_rule {
+	uint8_t id;
+	uint8_t tunnel; // which of the session's tunnels its F-TEID is, from 1; 0: none, or not yet
+	struct pdi pdi;
 };
 
 struct pdr_rule {
@@ -86,6 +99,13 @@ struct pdr_rule {
 	uint8_t n_qers, n_urrs;
 	uint32_t qers[RULES_MAX_PDR_REFS];
 	uint32_t urrs[RULES_MAX_PDR_REFS];
+	bool has_from,
+		has_until; // Activation Time, Deactivation Time: when it takes packets, wall clock
+	time_t from_s, until_s;
+	bool by_predefined; // it has activated predefined rules, now or before: see rules/expand.h
+	uint8_t n_predefined;
+	uint8_t predefined[RULES_MAX_PREDEFINED]; // places in the configuration's list
+	bool asleep; // only after rules_expand(): it keeps its UE addresses and takes no packets
 };
 
 // Outer Header Creation Description, first octet (TS 29.244 8.2.56).
@@ -102,6 +122,8 @@ struct far_rule {
 	uint16_t ni;
 	bool has_bar;
 	uint8_t bar;
+	bool has_endpoint; // Linked Traffic Endpoint ID: where packets of the other direction come in
+	uint8_t endpoint;
 	uint8_t ohc;   // OHC_ bits, 0: no outer header is created
 	uint8_t dscp;  // Transport Level Marking, the DSCP; 0xff: none
 	uint32_t teid; // host order
@@ -171,12 +193,13 @@ struct tunnel_rule {
 };
 
 struct rules {
-	uint16_t n_pdrs, n_fars, n_qers, n_urrs, n_bars, n_tunnels;
+	uint16_t n_pdrs, n_fars, n_qers, n_urrs, n_bars, n_endpoints, n_tunnels;
 	struct pdr_rule *pdrs; // in the order given
 	struct far_rule *fars;
 	struct qer_rule *qers;
 	struct urr_rule *urrs;
 	struct bar_rule *bars;
+	struct endpoint_rule *endpoints;
 	struct tunnel_rule *tunnels;
 };
 
@@ -191,6 +214,7 @@ struct far_rule *rules_far_lookup(const struct rules *rules, uint32_t id);
 struct qer_rule *rules_qer_lookup(const struct rules *rules, uint32_t id);
 struct urr_rule *rules_urr_lookup(const struct rules *rules, uint32_t id);
 struct bar_rule *rules_bar_lookup(const struct rules *rules, uint8_t id);
+struct endpoint_rule *rules_endpoint_lookup(const struct rules *rules, uint8_t id);
 
 // Add a zeroed rule with this id: NULL without memory. The id must be new (callers look first). Pointers
 // to rules of the same kind are invalid afterwards.
@@ -199,6 +223,7 @@ struct far_rule *rules_far_add(struct rules *rules, uint32_t id);
 struct qer_rule *rules_qer_add(struct rules *rules, uint32_t id);
 struct urr_rule *rules_urr_add(struct rules *rules, uint32_t id);
 struct bar_rule *rules_bar_add(struct rules *rules, uint8_t id);
+struct endpoint_rule *rules_endpoint_add(struct rules *rules, uint8_t id);
 struct tunnel_rule *rules_tunnel_add(struct rules *rules);
 
 // Put a copy of these filters in the place of the PDR's. 0, -E2BIG beyond RULES_MAX_FILTERS, or -ENOMEM;
@@ -227,3 +252,5 @@ int rules_far_del(struct rules *rules, uint32_t id);
 int rules_qer_del(struct rules *rules, uint32_t id);
 int rules_urr_del(struct rules *rules, uint32_t id);
 int rules_bar_del(struct rules *rules, uint8_t id);
+// The PDRs that name it stay as they are: see rules/endpoint.h.
+int rules_endpoint_del(struct rules *rules, uint8_t id);

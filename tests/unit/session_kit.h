@@ -88,6 +88,10 @@ struct kit {
 
 static struct kit kit;
 
+// Predefined rules of the configuration; a test sets them before kit_open().
+static const struct predefined_rule *kit_predefined;
+static unsigned kit_n_predefined;
+
 static const struct n4_ni kit_nis[] = {{"internet", KIT_N6}, {"ims.example", KIT_N6}};
 
 // --- the parts that are not real -------------------------------------------------------------------------
@@ -237,6 +241,8 @@ static inline void kit_open(const struct kit_conf *conf)
 	env.n_ifaces = conf->n9 ? 3 : 2;
 	env.nis = kit_nis;
 	env.n_nis = 2;
+	env.predefined = kit_predefined;
+	env.n_predefined = kit_n_predefined;
 	env.chain = kit_chain;
 	env.ue_prefix = kit_ue_prefix;
 	n4_conf_init(&nc);
