@@ -22,6 +22,7 @@ command_fn cmd_show_applications;
 command_fn cmd_show_pfcp_counters;
 command_fn cmd_show_pfcp_resources;
 command_fn cmd_show_services;
+command_fn cmd_show_predefined_rules;
 command_fn cmd_show_config;
 
 // The names of the interfaces (cmd_interface.c).

@@ -109,6 +109,11 @@ const struct command commands[] = {
 		.run = cmd_show_pfcp_resources,
 	},
 	{
+		.words = "show predefined-rules",
+		.help = "rules of the configuration that SMFs activate by name",
+		.run = cmd_show_predefined_rules,
+	},
+	{
 		.words = "show services",
 		.help = "services in the order of a packet's way",
 		.run = cmd_show_services,

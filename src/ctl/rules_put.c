@@ -6,11 +6,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/addr.h"
 #include "ctl/reply.h"
 #include "pfcp/n4.h"
 #include "pfcp/pfd.h"
+#include "rules/expand.h"
 #include "rules/model.h"
 #include "rules/sdf.h"
 
@@ -187,6 +189,52 @@ static void app_name_put(struct reply *r, const struct n4 *n4, uint16_t number)
 	reply_str(r, NULL, app ? app->name : NULL);
 }
 
+// A time as a person's clock shows it.
+static void time_put(struct reply *r, bool given, time_t at_s)
+{
+	struct tm tm;
+	char text[32];
+
+	if (given && gmtime_r(&at_s, &tm) && strftime(text, sizeof(text), "%FT%TZ", &tm) > 0)
+		reply_str(r, NULL, text);
+	else
+		reply_null(r, NULL);
+}
+
+static void predefined_put(struct reply *r, const struct n4 *n4, const struct pdr_rule *pdr)
+{
+	reply_list_open(r, NULL);
+	for (unsigned i = 0; i < pdr->n_predefined; i++)
+		reply_str(r, NULL, n4->env.predefined[pdr->predefined[i]].name);
+	reply_list_close(r);
+}
+
+static void endpoints_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
+{
+	static const char *const columns[] = {
+		"id", "network_instance", "tunnel", "ue", "qfis", "linked_fars", NULL,
+	};
+
+	reply_table_open(r, "traffic_endpoints", columns);
+	for (unsigned i = 0; i < rules->n_endpoints; i++) {
+		const struct endpoint_rule *endpoint = &rules->endpoints[i];
+		const struct pdr_rule pdr = {.pdi = endpoint->pdi};
+
+		reply_row(r);
+		reply_uint(r, NULL, endpoint->id);
+		ni_put(r, n4, endpoint->pdi.ni);
+		number_put(r, endpoint->tunnel != 0, endpoint->tunnel);
+		pdr_ue_put(r, &pdr);
+		qfis_put(r, endpoint->pdi.qfis);
+		reply_list_open(r, NULL);
+		for (unsigned k = 0; k < rules->n_fars; k++)
+			if (rules->fars[k].has_endpoint && rules->fars[k].endpoint == endpoint->id)
+				reply_uint(r, NULL, rules->fars[k].id);
+		reply_list_close(r);
+	}
+	reply_table_close(r);
+}
+
 static void pdrs_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
 {
 	static const char *const columns[] = {
@@ -213,6 +261,30 @@ static void pdrs_put(struct reply *r, const struct n4 *n4, const struct rules *r
 		number_put(r, pdr->has_far, pdr->far);
 		ids_put(r, pdr->qers, pdr->n_qers);
 		ids_put(r, pdr->urrs, pdr->n_urrs);
+	}
+	reply_table_close(r);
+}
+
+// What else says when a PDR takes which packets; most say nothing of it and have no row.
+static void conditions_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
+{
+	static const char *const columns[] = {
+		"pdr", "traffic_endpoint", "predefined_rules", "active_from", "active_until", NULL,
+	};
+
+	reply_table_open(r, "pdr_conditions", columns);
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		const struct pdr_rule *pdr = &rules->pdrs[i];
+
+		if (!pdr->pdi.has_endpoint && !pdr->by_predefined && !pdr->has_from &&
+		    !pdr->has_until)
+			continue;
+		reply_row(r);
+		reply_uint(r, NULL, pdr->id);
+		number_put(r, pdr->pdi.has_endpoint, pdr->pdi.endpoint);
+		predefined_put(r, n4, pdr);
+		time_put(r, pdr->has_from, pdr->from_s);
+		time_put(r, pdr->has_until, pdr->until_s);
 	}
 	reply_table_close(r);
 }
@@ -373,7 +445,9 @@ static void bars_put(struct reply *r, const struct rules *rules)
 void rules_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
 {
 	tunnels_put(r, n4, rules);
+	endpoints_put(r, n4, rules);
 	pdrs_put(r, n4, rules);
+	conditions_put(r, n4, rules);
 	filters_put(r, rules);
 	fars_put(r, n4, rules);
 	qers_put(r, rules);
