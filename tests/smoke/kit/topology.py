@@ -18,6 +18,10 @@ N3_GNB, N3_UPF = "10.10.3.2", "10.10.3.1"
 N3_GNB6, N3_UPF6 = "fd00:3::2", "fd00:3::1"
 N6_DN, N6_UPF, N6_NET = "10.10.6.2", "10.10.6.1", "10.10.6.0/24"
 N6_DN6, N6_UPF6 = "fd00:6::2", "fd00:6::1"
+PREDEFINED_RULES = [
+    {"name": "no-discard", "flows": ["permit out udp from any 9 to assigned"], "action": "drop"},
+    {"name": "echo", "flows": ["permit out udp from any 7 to assigned"], "action": "forward"},
+]
 UE_POOL, UE_POOL6 = "10.45.0.0/16", "2001:db8:cafe::/48"
 DNN = "internet"
 APPLICATION, APPLICATION_PORT = "configured", 18007  # of the data network's host
@@ -77,6 +81,7 @@ def configuration(mode, control_socket, workers=1):
         "applications": [{
             "name": APPLICATION,
             "flow": f"permit out 17 from {N6_DN} {APPLICATION_PORT} to assigned"}],
+        "predefined_rules": PREDEFINED_RULES,
         "n4": {"address": N4_UPF},
         "cli": {"socket": str(control_socket)},
     }
