@@ -137,7 +137,7 @@ static uint8_t free_number(const struct rules *rules, bool up)
 	return number;
 }
 
-// A TEID that the SMF chose: it must be nobody else's.
+// A TEID that the SMF chose: it must be nobody else's. Two at different local addresses are different tunnels.
 static int take_given(struct n4 *n4, const struct slot *slot, const struct pdr_rule *pdr,
 		      const struct tunnel_rule *tunnel, struct pfcp_fault *fault)
 {
@@ -146,7 +146,7 @@ static int take_given(struct n4 *n4, const struct slot *slot, const struct pdr_r
 		slot->owner, slots_tunnel_index(slots, tunnel->record), tunnel->teid);
 	int rc;
 
-	if (slots_teid_in_use(slots, tunnel->teid))
+	if (slots_teid_is_ours(slots, tunnel->teid))
 		return fteid_fault(pdr, PFCP_CAUSE_RULE_FAILURE, "F-TEID that is in use", fault);
 	if (slots_teid_reserve(slots, tunnel->teid, true) < 0)
 		return fteid_fault(pdr, PFCP_CAUSE_NO_RESOURCES, "out of memory", fault);

@@ -10,6 +10,8 @@
 
 #include "base/idpool.h"
 
+#define PLACES_TRIED 16 // whose TEIDs SMFs may all have chosen, before we say that none is free
+
 struct owner {
 	struct idpool *slots;
 	struct idpool *tunnels;
@@ -17,9 +19,11 @@ struct owner {
 	uint32_t *generations; // of each tunnel record, likewise
 };
 
-// TEIDs that SMFs chose: an open-addressed set, grown by doubling; 0 is an empty place.
+// TEIDs that SMFs chose, and at how many local addresses: an open-addressed table, grown by doubling.
 struct teid_set {
-	uint32_t *teids;
+	struct teid_given {
+		uint32_t teid, count; // teid 0: an empty place
+	} *places;
 	uint32_t n, size;
 };
 
@@ -67,7 +71,7 @@ void slots_free(struct slots *slots)
 		free(slots->owners[i].versions);
 		free(slots->owners[i].generations);
 	}
-	free(slots->given.teids);
+	free(slots->given.places);
 	free(slots);
 }
 
@@ -78,27 +82,27 @@ static uint32_t given_place(const struct teid_set *set, uint32_t teid)
 {
 	uint32_t i = (teid * 0x9e3779b1u) & (set->size - 1);
 
-	while (set->teids[i] && set->teids[i] != teid)
+	while (set->places[i].teid && set->places[i].teid != teid)
 		i = (i + 1) & (set->size - 1);
 	return i;
 }
 
 static bool given_has(const struct teid_set *set, uint32_t teid)
 {
-	return set->n && set->teids[given_place(set, teid)] == teid;
+	return teid && set->n && set->places[given_place(set, teid)].teid == teid;
 }
 
 static int given_grow(struct teid_set *set)
 {
 	struct teid_set bigger = {.size = set->size ? 2 * set->size : 64, .n = set->n};
 
-	bigger.teids = calloc(bigger.size, sizeof(uint32_t));
-	if (!bigger.teids)
+	bigger.places = calloc(bigger.size, sizeof(struct teid_given));
+	if (!bigger.places)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < set->size; i++)
-		if (set->teids[i])
-			bigger.teids[given_place(&bigger, set->teids[i])] = set->teids[i];
-	free(set->teids);
+		if (set->places[i].teid)
+			bigger.places[given_place(&bigger, set->places[i].teid)] = set->places[i];
+	free(set->places);
 	*set = bigger;
 	return 0;
 }
@@ -106,45 +110,53 @@ static int given_grow(struct teid_set *set)
 // Takes a place out and moves later ones of its run forward, so that no search stops short.
 static void given_del(struct teid_set *set, uint32_t hole)
 {
-	set->teids[hole] = 0;
+	set->places[hole] = (struct teid_given){0};
 	set->n--;
-	for (uint32_t i = (hole + 1) & (set->size - 1); set->teids[i];
+	for (uint32_t i = (hole + 1) & (set->size - 1); set->places[i].teid;
 	     i = (i + 1) & (set->size - 1)) {
-		uint32_t teid = set->teids[i];
+		struct teid_given given = set->places[i];
 
-		set->teids[i] = 0;
-		set->teids[given_place(set, teid)] = teid;
+		set->places[i] = (struct teid_given){0};
+		set->places[given_place(set, given.teid)] = given;
 	}
 }
 
 int slots_teid_reserve(struct slots *slots, uint32_t teid, bool reserved)
 {
 	struct teid_set *set = &slots->given;
+	struct teid_given *given;
 
 	if (!reserved) {
-		if (given_has(set, teid))
+		if (given_has(set, teid) && --set->places[given_place(set, teid)].count == 0)
 			given_del(set, given_place(set, teid));
 		return 0;
 	}
 	if (2 * (set->n + 1) > set->size && given_grow(set) != 0)
 		return -ENOMEM;
-	set->n += !given_has(set, teid);
-	set->teids[given_place(set, teid)] = teid;
+	given = &set->places[given_place(set, teid)];
+	set->n += given->teid == 0;
+	given->teid = teid;
+	given->count++;
 	return 0;
 }
 
 // --- our own ---------------------------------------------------------------------------------------------
 
-// The next generation after `*generation` whose TEID may be used: not 0, and not one that an SMF chose.
+// The next generation after `*generation` whose TEID may be used: not 0, and not one that an SMF chose. 0 where
+// SMFs chose all that this place could have.
 static uint32_t next_teid(const struct slots *slots, unsigned owner, uint32_t index,
 			  uint32_t *generation)
 {
-	for (;;) {
+	uint64_t generations = 1ull << slots->scheme.generation_bits;
+	uint64_t most = slots->given.n + 2ull; // of so many that differ, one is not 0 and not given
+
+	for (uint64_t i = 0; i < (most < generations ? most : generations); i++) {
 		uint32_t teid = teid_make(&slots->scheme, owner, index, ++*generation);
 
 		if (teid && !given_has(&slots->given, teid))
 			return teid;
 	}
+	return 0;
 }
 
 static unsigned least_loaded(const struct slots *slots)
@@ -157,24 +169,36 @@ static unsigned least_loaded(const struct slots *slots)
 	return best;
 }
 
+// The version doubles as the generation of the TEID of tunnel 1, so it steps over those that cannot be used; a
+// slot comes back to a version only after 2^32 takings.
+static bool next_version(const struct slots *slots, unsigned owner, uint32_t index)
+{
+	uint32_t *version = &slots->owners[owner].versions[index];
+	bool found;
+
+	do
+		found = next_teid(slots, owner, index, version) != 0;
+	while (found && *version == 0);
+	return found;
+}
+
 int slots_take(struct slots *slots, struct slot *ret)
 {
 	unsigned owner = least_loaded(slots);
 	struct owner *o = &slots->owners[owner];
 	uint32_t index;
 
-	if (idpool_take(o->slots, &index) != 0)
-		return -ENOSPC;
-
-	// The version doubles as the generation of the TEID of tunnel 1, so it steps over those that cannot
-	// be used; a slot comes back to a version only after 2^32 takings.
-	uint32_t *version = &o->versions[index];
-
-	do
-		next_teid(slots, owner, index, version);
-	while (*version == 0);
-	*ret = (struct slot){.owner = owner, .index = index, .version = *version};
-	return 0;
+	for (unsigned i = 0; i < PLACES_TRIED; i++) {
+		if (idpool_take(o->slots, &index) != 0)
+			return -ENOSPC;
+		if (next_version(slots, owner, index)) {
+			*ret = (struct slot){
+				.owner = owner, .index = index, .version = o->versions[index]};
+			return 0;
+		}
+		idpool_give(o->slots, index); // to the end of the queue
+	}
+	return -ENOSPC;
 }
 
 void slots_give(struct slots *slots, const struct slot *slot)
@@ -190,14 +214,21 @@ uint32_t slots_teid(const struct slots *slots, const struct slot *slot)
 int slots_tunnel_take(struct slots *slots, unsigned owner, uint32_t *ret_record, uint32_t *ret_teid)
 {
 	struct owner *o = &slots->owners[owner];
-	uint32_t record;
+	uint32_t record, teid;
 
-	if (idpool_take(o->tunnels, &record) != 0)
-		return -ENOSPC;
-	*ret_record = record;
-	*ret_teid = next_teid(slots, owner, slots_tunnel_index(slots, record),
-			      &o->generations[record]);
-	return 0;
+	for (unsigned i = 0; i < PLACES_TRIED; i++) {
+		if (idpool_take(o->tunnels, &record) != 0)
+			return -ENOSPC;
+		teid = next_teid(slots, owner, slots_tunnel_index(slots, record),
+				 &o->generations[record]);
+		if (teid) {
+			*ret_record = record;
+			*ret_teid = teid;
+			return 0;
+		}
+		idpool_give(o->tunnels, record);
+	}
+	return -ENOSPC;
 }
 
 uint32_t slots_tunnel_index(const struct slots *slots, uint32_t record)
@@ -210,12 +241,10 @@ void slots_tunnel_give(struct slots *slots, unsigned owner, uint32_t record)
 	idpool_give(slots->owners[owner].tunnels, record);
 }
 
-bool slots_teid_in_use(const struct slots *slots, uint32_t teid)
+bool slots_teid_is_ours(const struct slots *slots, uint32_t teid)
 {
 	struct teid_parts at = teid_open(&slots->scheme, teid);
 
-	if (given_has(&slots->given, teid))
-		return true;
 	if (at.owner >= slots->n_owners || at.index >= slots->n_slots + slots->n_tunnels)
 		return false;
 
@@ -227,6 +256,11 @@ bool slots_teid_in_use(const struct slots *slots, uint32_t teid)
 	return idpool_is_taken(o->tunnels, at.index - slots->n_slots) &&
 	       teid_make(&slots->scheme, at.owner, at.index,
 			 o->generations[at.index - slots->n_slots]) == teid;
+}
+
+bool slots_teid_in_use(const struct slots *slots, uint32_t teid)
+{
+	return given_has(&slots->given, teid) || slots_teid_is_ours(slots, teid);
 }
 
 uint32_t slots_used(const struct slots *slots, unsigned owner)

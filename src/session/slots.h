@@ -37,9 +37,12 @@ void slots_tunnel_give(struct slots *slots, unsigned owner, uint32_t record);
 // The index by which TEIDs and references name a tunnel record: records come after the sessions.
 uint32_t slots_tunnel_index(const struct slots *slots, uint32_t record);
 
-// Whether a TEID that an SMF chose could be taken for one of ours that is in use.
+// Whether a TEID is one of ours that a session has; an SMF must not choose it.
+bool slots_teid_is_ours(const struct slots *slots, uint32_t teid);
+// The same, or one that an SMF chose.
 bool slots_teid_in_use(const struct slots *slots, uint32_t teid);
-// Marks a TEID that an SMF chose, so that none of ours becomes equal to it, or unmarks it. -ENOMEM.
+// Marks a TEID that an SMF chose, so that none of ours becomes equal to it, or takes one such mark away: the
+// same TEID may be chosen at several local addresses. -ENOMEM.
 int slots_teid_reserve(struct slots *slots, uint32_t teid, bool reserved);
 
 uint32_t slots_used(const struct slots *slots, unsigned owner);

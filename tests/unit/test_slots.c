@@ -132,6 +132,52 @@ static void given(void)
 	for (uint32_t i = 0; i < GIVEN; i++)
 		CU_ASSERT_EQUAL(slots_teid_in_use(slots, 1000 + 7 * i), i & 1);
 	CU_ASSERT_EQUAL(slots_teid_reserve(slots, 5, false), 0); // was not reserved
+	CU_ASSERT_FALSE(slots_teid_in_use(slots, 0));
+	slots_free(slots);
+}
+
+// Chosen at two addresses, it stays reserved until both have gone.
+static void given_twice(void)
+{
+	struct teid_scheme scheme;
+	struct slots *slots = slots_of(1, 4, 4, &scheme);
+
+	for (unsigned i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(slots_teid_reserve(slots, 77, true), 0);
+	CU_ASSERT_FALSE(slots_teid_is_ours(slots, 77));
+	CU_ASSERT_EQUAL(slots_teid_reserve(slots, 77, false), 0);
+	CU_ASSERT_TRUE(slots_teid_in_use(slots, 77));
+	CU_ASSERT_EQUAL(slots_teid_reserve(slots, 77, false), 0);
+	CU_ASSERT_FALSE(slots_teid_in_use(slots, 77));
+	slots_free(slots);
+}
+
+// An SMF that chooses every TEID which a place could have takes that place, and no more.
+static void all_given(void)
+{
+	enum { SLOTS = 1 << 29, GENERATIONS = 8 }; // the rest of 32 bits
+	struct teid_scheme scheme;
+	struct slots *slots;
+	struct slot slot;
+	uint32_t record, teid;
+
+	CU_ASSERT_EQUAL_FATAL(teid_scheme_init(&scheme, 1, SLOTS, key), 0);
+	CU_ASSERT_EQUAL_FATAL(1 << scheme.generation_bits, GENERATIONS);
+	slots = slots_new(1, 2, 2, &scheme);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(slots);
+	for (uint32_t g = 0; g < GENERATIONS; g++) {
+		CU_ASSERT_EQUAL(slots_teid_reserve(slots, teid_make(&scheme, 0, 0, g), true), 0);
+		CU_ASSERT_EQUAL(slots_teid_reserve(slots, teid_make(&scheme, 0, 2, g), true), 0);
+	}
+	CU_ASSERT_EQUAL(slots_take(slots, &slot), 0);
+	CU_ASSERT_EQUAL(slot.index, 1);
+	CU_ASSERT_EQUAL(slots_take(slots, &slot), -ENOSPC);
+	CU_ASSERT_EQUAL(slots_tunnel_take(slots, 0, &record, &teid), 0);
+	CU_ASSERT_EQUAL(record, 1);
+	CU_ASSERT_EQUAL(slots_tunnel_take(slots, 0, &record, &teid), -ENOSPC);
+	CU_ASSERT_EQUAL(slots_teid_reserve(slots, teid_make(&scheme, 0, 0, 3), false), 0);
+	CU_ASSERT_EQUAL(slots_take(slots, &slot), 0);
+	CU_ASSERT_EQUAL(slots_teid(slots, &slot), teid_make(&scheme, 0, 0, 3));
 	slots_free(slots);
 }
 
@@ -153,6 +199,8 @@ static CU_TestInfo tests[] = {
 	{"reused late", reused_late},
 	{"TEIDs", teids},
 	{"TEIDs that SMFs chose", given},
+	{"a TEID chosen twice", given_twice},
+	{"all TEIDs of a place chosen", all_given},
 	{"no further tunnels", no_tunnels},
 	CU_TEST_INFO_NULL,
 };
