@@ -13,6 +13,15 @@ struct session_ref locate_given(const struct worker *w, const struct pkt *p)
 	return locator_hashed(w->locator->teids, &key);
 }
 
+// The session whose framed route or short prefix the packet's destination lies in.
+static struct session_ref locate_route(const struct worker *w, const struct pkt *p)
+{
+	const uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->user);
+	size_t dst = p->family == 4 ? offsetof(struct ip4_head, dst) : offsetof(struct ip6_head, dst);
+
+	return locator_shorter(w->locator, p->iface, p->family, user + dst);
+}
+
 void locate_down(struct worker *w, struct lane *lane, unsigned to)
 {
 	for (; lane->located < to; lane->located++) {
@@ -21,6 +30,8 @@ void locate_down(struct worker *w, struct lane *lane, unsigned to)
 
 		if (likely(word != NULL))
 			p->ref = locator_word(word);
+		if (unlikely(p->ref.check == 0))
+			p->ref = locate_route(w, p);
 		if (unlikely(p->ref.check == 0))
 			pkt_drop(w, p, DROP_no_session);
 		else if (likely(session_ref_owner(p->ref) == w->id))

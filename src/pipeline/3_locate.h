@@ -2,7 +2,8 @@
 //
 // Inline, called by parse for each packet. An uplink packet's TEID says where its line is, without any
 // memory being read; a downlink packet's UE address is looked up in a dense array whose word is fetched
-// while other packets are parsed. TEIDs that an SMF chose and UE addresses outside the pools take a hash.
+// while other packets are parsed. TEIDs that an SMF chose and UE addresses outside the pools take a hash, and
+// routes, where there are any, are looked through only for an address that has no entry.
 
 #pragma once
 
@@ -83,8 +84,12 @@ static inline void locate_key(struct worker *w, struct turn *t, struct pkt *p)
 	} else {
 		const uint8_t *dst = ((const struct ip6_head *)user)->dst;
 
-		word = locator_dense(li->v6, li->n_v6, locator_dense_key_v6(dst));
-		if (unlikely(!word)) {
+		p->ref = (struct session_ref){0, 0};
+		if (unlikely(__atomic_load_n(&li->longer_v6, __ATOMIC_RELAXED)))
+			p->ref = locator_longer(w->locator, p->iface, dst);
+		word = p->ref.check ? NULL
+				    : locator_dense(li->v6, li->n_v6, locator_dense_key_v6(dst));
+		if (unlikely(!word && !p->ref.check)) {
 			struct locator_v6_key key = {.iface = p->iface};
 
 			memcpy(&key.prefix, dst, sizeof(key.prefix));

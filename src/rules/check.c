@@ -194,9 +194,16 @@ static int check_ue_ip(const struct check *c, const struct pdr_rule *pdr)
 	    (ue->has_v6 && (!is_host(&v6) || addr_is_link_local(&v6) || ue->v6_prefix > 128)))
 		return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT, RULE_IE_UE_IP_ADDRESS,
 				 "UE IP Address that no UE can have");
-	if (ue->has_v6 && ue->v6_prefix < 64)
-		return pdr_fault(c, pdr, PFCP_CAUSE_NOT_SUPPORTED, RULE_IE_UE_IP_ADDRESS,
-				 "IPv6 prefix of a UE shorter than 64");
+	if (ue->has_v6 && ue->v6_prefix == 0)
+		return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT, RULE_IE_UE_IP_ADDRESS,
+				 "IPv6 prefix of a UE of no length");
+	for (unsigned i = 0; i < pdr->pdi.n_more; i++) {
+		const struct prefix *more = &pdr->pdi.more[i];
+
+		if (!is_host(&more->addr) || addr_is_link_local(&more->addr) || more->len == 0)
+			return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT,
+					 RULE_IE_UE_IP_ADDRESS, "UE IP Address that no UE can have");
+	}
 	return 0;
 }
 
@@ -359,8 +366,8 @@ static int check_urr(const struct check *c, const struct urr_rule *urr)
 	return check_triggers(c, urr);
 }
 
-// Every packet that a PDR is for must lead to the session: by a TEID, or by an address of the UE, which may
-// stand in another PDR (added QoS flows have only filters).
+// Every packet that a PDR is for must lead to the session: by a TEID, or by an address of the UE or behind it,
+// which may stand in another PDR (added QoS flows have only filters).
 static int check_locators(const struct check *c)
 {
 	const struct pdr_rule *lost = NULL;
@@ -368,7 +375,7 @@ static int check_locators(const struct check *c)
 	for (unsigned i = 0; i < c->rules->n_pdrs; i++) {
 		const struct pdr_rule *pdr = &c->rules->pdrs[i];
 
-		if (pdr->pdi.has_ue_ip)
+		if (pdr->pdi.has_ue_ip || pdr->pdi.n_framed)
 			return 0;
 		if (!pdr->pdi.has_fteid && lost == NULL)
 			lost = pdr;

@@ -37,9 +37,10 @@ struct build {
 	const struct compile_conf *conf;
 	struct pfcp_fault *fault;
 
-	unsigned n_ues; // addresses of the UE that any PDR gives
-	struct prefix ues[COMPILED_MAX_UE_KEYS];
-	bool constrained; // they are more than the source check holds: filters say them
+	// What any PDR gives as the UE's: its addresses first, then the routes behind it.
+	unsigned n_ues, n_sources;
+	struct prefix sources[COMPILED_MAX_SOURCES];
+	bool constrained; // they are more than the line's source check holds: PDRs may differ by them
 
 	unsigned n_pdrs, n_up, n_fars, n_outs;
 	const struct pdr_rule *order[RULES_MAX_PDRS];
@@ -50,6 +51,7 @@ struct build {
 	struct out_use outs[MAX_OUTS];
 	struct filter_list filters;
 	unsigned n_alternatives; // filters, and PDRs without any
+	uint8_t n_listed; // of the filters, the last: sources
 	unsigned needs_up, needs_down;
 	bool any_source; // RULESET_F_ANY_SOURCE
 
@@ -130,47 +132,112 @@ static struct prefix ue_prefix_v6(const struct pdr_rule *rule)
 	return (struct prefix){.addr = addr_mask(&addr, ue->v6_prefix), .len = ue->v6_prefix};
 }
 
-static int ue_add(struct build *b, const struct pdr_rule *rule, const struct prefix *ue)
+static bool prefixes_have(const struct prefix *prefixes, unsigned n, const struct prefix *prefix)
 {
-	if (ue->addr.family == ADDR_NONE)
-		return 0;
-	for (unsigned i = 0; i < b->n_ues; i++) {
-		if (prefix_eq(&b->ues[i], ue))
-			return 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (prefix_eq(&prefixes[i], prefix))
+			return true;
 	}
-	if (b->n_ues == COMPILED_MAX_UE_KEYS)
-		return no_resources(b, rule, RULE_IE_UE_IP_ADDRESS,
-				    "too many UE addresses in a session");
-	b->ues[b->n_ues++] = *ue;
+	return false;
+}
+
+static int source_add(struct build *b, const struct pdr_rule *rule, const struct prefix *prefix,
+		      unsigned most, enum rule_ie ie)
+{
+	if (prefix->addr.family == ADDR_NONE || prefixes_have(b->sources, b->n_sources, prefix))
+		return 0;
+	if (b->n_sources == most)
+		return no_resources(b, rule, ie, "too many UE addresses or framed routes in a session");
+	b->sources[b->n_sources++] = *prefix;
 	return 0;
 }
 
-// All addresses, those of down PDRs first since packets are looked up by them.
 static int ues_collect(struct build *b)
 {
-	unsigned n_v4 = 0, n_v6 = 0;
-
 	for (unsigned i = 0; i < b->n_pdrs; i++) {
 		const struct pdr_rule *rule = b->order[(b->n_up + i) % b->n_pdrs];
 		struct prefix v4 = ue_prefix_v4(rule), v6 = ue_prefix_v6(rule);
 
-		if (ue_add(b, rule, &v4) != 0 || ue_add(b, rule, &v6) != 0)
+		if (source_add(b, rule, &v4, RULES_MAX_UES, RULE_IE_UE_IP_ADDRESS) != 0 ||
+		    source_add(b, rule, &v6, RULES_MAX_UES, RULE_IE_UE_IP_ADDRESS) != 0)
 			return -EINVAL;
+		for (unsigned k = 0; k < rule->pdi.n_more; k++) {
+			if (source_add(b, rule, &rule->pdi.more[k], RULES_MAX_UES,
+				       RULE_IE_UE_IP_ADDRESS) != 0)
+				return -EINVAL;
+		}
 	}
+	b->n_ues = b->n_sources;
+	return 0;
+}
+
+static int framed_collect(struct build *b)
+{
+	for (unsigned i = 0; i < b->n_pdrs; i++) {
+		const struct pdi *pdi = &b->order[i]->pdi;
+
+		for (unsigned k = 0; k < pdi->n_framed; k++) {
+			const struct prefix *framed = &pdi->framed[k];
+			enum rule_ie ie = framed->addr.family == ADDR_V4 ? RULE_IE_FRAMED_ROUTE
+									 : RULE_IE_FRAMED_IPV6_ROUTE;
+
+			if (source_add(b, b->order[i], framed, b->n_ues + RULES_MAX_FRAMED, ie) != 0)
+				return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+// All addresses, those of down PDRs first since packets are looked up by them, and what of them stands in the
+// line. Of a prefix longer than /64 nothing does: the line's check takes all of a /64.
+static int sources_collect(struct build *b)
+{
+	unsigned n_v4 = 0, n_v6 = 0;
+
+	if (ues_collect(b) != 0 || framed_collect(b) != 0)
+		return -EINVAL;
 	for (unsigned i = 0; i < b->n_ues; i++) {
-		const struct prefix *ue = &b->ues[i];
+		const struct prefix *ue = &b->sources[i];
 		struct addr net = addr_mask(&ue->addr, 64);
 
 		if (ue->addr.family == ADDR_V4 && n_v4++ == 0)
 			b->c.ue_v4.s_addr = ue->addr.v4;
-		if (ue->addr.family == ADDR_V6 && n_v6++ == 0)
+		if (ue->addr.family == ADDR_V6 && n_v6++ == 0 && ue->len <= 64)
 			memcpy(&b->c.ue_v6, net.v6, sizeof(b->c.ue_v6));
 		if (ue->addr.family == ADDR_V6 && ue->len != 64)
 			b->constrained = true;
 	}
-	if (n_v4 > 1 || n_v6 > 1)
+	if (n_v4 > 1 || n_v6 > 1 || b->n_sources > b->n_ues)
 		b->constrained = true;
 	return 0;
+}
+
+// The prefixes that a PDR is for: all of the session for one that names none. Framed routes alone come to those
+// of the UE itself, which real SMFs do not repeat in uplink PDRs (TS 29.244 5.16).
+static unsigned pdr_prefixes(const struct build *b, const struct pdr_rule *rule,
+			     struct prefix ret[COMPILED_MAX_SOURCES])
+{
+	struct prefix own[2] = {ue_prefix_v4(rule), ue_prefix_v6(rule)};
+	const struct pdi *pdi = &rule->pdi;
+	unsigned n = 0;
+
+	if (!pdi->has_ue_ip) {
+		n = pdi->n_framed ? b->n_ues : b->n_sources;
+		memcpy(ret, b->sources, n * sizeof(ret[0]));
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		if (own[i].addr.family != ADDR_NONE)
+			ret[n++] = own[i];
+	}
+	for (unsigned i = 0; i < pdi->n_more; i++) {
+		if (!prefixes_have(ret, n, &pdi->more[i]))
+			ret[n++] = pdi->more[i];
+	}
+	for (unsigned i = 0; i < pdi->n_framed; i++) {
+		if (!prefixes_have(ret, n, &pdi->framed[i]))
+			ret[n++] = pdi->framed[i];
+	}
+	return n;
 }
 
 static uint8_t ni_iface(const struct compile_conf *conf, uint16_t ni)
@@ -182,16 +249,18 @@ static uint8_t ni_iface(const struct compile_conf *conf, uint16_t ni)
 	return ni < conf->n_nis ? conf->ni_ifaces[ni] : COMPILE_IFACE_NONE;
 }
 
-static int key_add(struct build *b, const struct pdr_rule *rule, const struct prefix *ue,
+static bool is_framed(const struct build *b, const struct prefix *prefix)
+{
+	return !prefixes_have(b->sources, b->n_ues, prefix);
+}
+
+static int key_add(struct build *b, const struct pdr_rule *rule, const struct prefix *prefix,
 		   uint8_t iface)
 {
-	struct ue_key key = {.iface = iface};
+	struct ue_key key = {.prefix = *prefix, .iface = iface, .framed = is_framed(b, prefix)};
 
-	if (ue->addr.family == ADDR_NONE)
-		return 0;
-	key.addr = ue->addr.family == ADDR_V6 ? addr_mask(&ue->addr, 64) : ue->addr;
 	for (unsigned i = 0; i < b->c.n_ue_keys; i++) {
-		if (b->c.ue_keys[i].iface == iface && addr_eq(&b->c.ue_keys[i].addr, &key.addr))
+		if (b->c.ue_keys[i].iface == iface && prefix_eq(&b->c.ue_keys[i].prefix, prefix))
 			return 0;
 	}
 	if (b->c.n_ue_keys == COMPILED_MAX_UE_KEYS)
@@ -201,25 +270,35 @@ static int key_add(struct build *b, const struct pdr_rule *rule, const struct pr
 	return 0;
 }
 
-// Where plain packets to the UE are looked up: at the addresses of the down PDRs that come in no tunnel,
-// and, for those without an address, at all that the session has.
+// Whether plain packets to what the PDR names are looked up. An address that we picked is held by that, even if
+// no packet is to come to it.
+static bool has_keys(const struct pdr_rule *rule)
+{
+	const struct ue_ip *ue = &rule->pdi.ue_ip;
+
+	if (is_up(rule))
+		return rule->pdi.has_ue_ip && (ue->choose_v4 || ue->choose_v6);
+	return !rule->pdi.has_fteid;
+}
+
+// Where plain packets to the UE are looked up: at the prefixes of the down PDRs that come in no tunnel.
 static int keys_collect(struct build *b)
 {
-	for (unsigned i = b->n_up; i < b->n_pdrs; i++) {
-		const struct pdr_rule *rule = b->order[i];
+	for (unsigned i = 0; i < b->n_pdrs; i++) {
+		const struct pdr_rule *rule = b->order[(b->n_up + i) % b->n_pdrs];
 		uint8_t iface = ni_iface(b->conf, rule->pdi.ni);
-		struct prefix own[2] = {ue_prefix_v4(rule), ue_prefix_v6(rule)};
-		const struct prefix *ues = rule->pdi.has_ue_ip ? own : b->ues;
-		unsigned n = rule->pdi.has_ue_ip ? 2 : b->n_ues;
+		struct prefix prefixes[COMPILED_MAX_SOURCES];
+		unsigned n;
 
-		if (rule->pdi.has_fteid)
+		if (!has_keys(rule))
 			continue;
 		if (iface == COMPILE_IFACE_NONE)
 			return fault_rule(b->fault, PFCP_CAUSE_RULE_FAILURE, RULE_PDR, rule->id,
 					  RULE_IE_NETWORK_INSTANCE,
 					  "network instance without an N6 interface");
+		n = pdr_prefixes(b, rule, prefixes);
 		for (unsigned k = 0; k < n; k++) {
-			if (key_add(b, rule, &ues[k], iface) != 0)
+			if (key_add(b, rule, &prefixes[k], iface) != 0)
 				return -EINVAL;
 		}
 	}
@@ -337,28 +416,21 @@ static int outs_place(struct build *b)
 
 // --- PDRs ------------------------------------------------------------------------------------------------
 
-// The UE addresses that the PDR's filters must say, since nothing else checks them. None of them means no
-// constraint.
-static unsigned pdr_locals(const struct build *b, const struct pdr_rule *rule, bool relays,
-			   struct prefix ret[COMPILED_MAX_UE_KEYS])
+// The prefixes that the PDR's filters must say, since neither locating the session nor the source check does:
+// where it is not for all that the session has. None means no constraint.
+static unsigned pdr_locals(const struct build *b, const struct pdr_rule *rule,
+			   struct prefix ret[COMPILED_MAX_SOURCES])
 {
-	struct prefix own[2] = {ue_prefix_v4(rule), ue_prefix_v6(rule)};
-	unsigned n = 0;
+	bool by_tunnel_down = !is_up(rule) && rule->pdi.has_fteid;
+	unsigned n;
 
-	if (rule->pdi.has_ue_ip) {
-		// A tunnel leads to the session whatever the address inside.
-		if (!b->constrained && (is_up(rule) || !rule->pdi.has_fteid))
-			return 0;
-		for (unsigned i = 0; i < 2; i++) {
-			if (own[i].addr.family != ADDR_NONE)
-				ret[n++] = own[i];
-		}
-		return n;
-	}
-	if (!is_up(rule) || !b->constrained || relays)
+	if (!rule->pdi.has_ue_ip && !rule->pdi.n_framed)
 		return 0;
-	memcpy(ret, b->ues, b->n_ues * sizeof(ret[0]));
-	return b->n_ues;
+	// A tunnel leads to the session whatever the address inside.
+	if (!b->constrained && !by_tunnel_down)
+		return 0;
+	n = pdr_prefixes(b, rule, ret);
+	return n == b->n_sources && !by_tunnel_down ? 0 : n;
 }
 
 // What a PDR with too many compiled filters has too much of.
@@ -388,11 +460,11 @@ static int pdr_filter_add(struct build *b, const struct pdr_rule *rule, const st
 	return 0;
 }
 
-static int pdr_filters(struct build *b, const struct pdr_rule *rule, bool relays, struct pdr *pdr,
+static int pdr_filters(struct build *b, const struct pdr_rule *rule, struct pdr *pdr,
 		       struct filter_span *span)
 {
-	struct prefix locals[COMPILED_MAX_UE_KEYS];
-	unsigned n_locals = pdr_locals(b, rule, relays, locals);
+	struct prefix locals[COMPILED_MAX_SOURCES];
+	unsigned n_locals = pdr_locals(b, rule, locals);
 	unsigned n_sdfs = rule->pdi.n_filters;
 	unsigned first = b->filters.n;
 
@@ -419,9 +491,15 @@ static uint8_t pdr_families(const struct pdr_rule *rule)
 {
 	const struct ue_ip *ue = &rule->pdi.ue_ip;
 
+	uint8_t families = 0;
+
 	if (!rule->pdi.has_ue_ip)
 		return PDR_V4 | PDR_V6;
-	return (uint8_t)((ue->has_v4 ? PDR_V4 : 0) | (ue->has_v6 ? PDR_V6 : 0));
+	for (unsigned i = 0; i < rule->pdi.n_more; i++)
+		families |= rule->pdi.more[i].addr.family == ADDR_V4 ? PDR_V4 : PDR_V6;
+	for (unsigned i = 0; i < rule->pdi.n_framed; i++)
+		families |= rule->pdi.framed[i].addr.family == ADDR_V4 ? PDR_V4 : PDR_V6;
+	return (uint8_t)(families | (ue->has_v4 ? PDR_V4 : 0) | (ue->has_v6 ? PDR_V6 : 0));
 }
 
 static unsigned far_needs(const struct far *far)
@@ -460,8 +538,7 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 		pdr->qfis = UINT64_MAX - 1;
 	if (rule->tunnel != 0 && rule->outer_header_removal >= 0)
 		pdr->flags |= PDR_F_DECAP;
-	// With several addresses the filters check the source; with none there is nothing to check.
-	if (up && (relays || b->constrained || b->n_ues == 0))
+	if (up && (relays || b->n_sources == 0)) // with no address there is nothing to check
 		pdr->flags |= PDR_F_ANY_SOURCE;
 	*needs |= compile_policy(b->rules, rule, pdr) | far_needs(&b->fars[far_index]);
 	*needs |= pdr->flags & PDR_F_DECAP ? NEEDS_DECAP : 0;
@@ -474,11 +551,23 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 		out->down_pdrs += !up;
 	}
 	span = &b->spans[pdr - b->pdrs];
-	if (pdr_filters(b, rule, relays, pdr, span) != 0)
+	if (pdr_filters(b, rule, pdr, span) != 0)
 		return -EINVAL;
 	b->n_alternatives += span->n ? span->n : 1;
 	if (b->n_alternatives > COMPILE_MAX_FILTERS)
 		return no_resources(b, rule, filters_ie(rule), "too many compiled filters");
+	return 0;
+}
+
+// Behind the filters of PDRs, for what the two addresses of the line do not say.
+static int sources_list(struct build *b)
+{
+	for (unsigned i = 0; b->constrained && i < b->n_sources; i++) {
+		if (filters_add(&b->filters, NULL, &b->sources[i]) != 0)
+			return fault_cause(b->fault, PFCP_CAUSE_NO_RESOURCES,
+					   "too many compiled filters in a session");
+		b->n_listed++;
+	}
 	return 0;
 }
 
@@ -497,6 +586,8 @@ static int block_of(struct build *b)
 		.spans = b->spans,
 		.fars = b->fars,
 		.filters = b->filters.filters,
+		.sources = b->filters.filters + (b->filters.n - b->n_listed),
+		.n_sources = b->n_listed,
 		.walk_max = b->conf->walk_max ? b->conf->walk_max : COMPILE_WALK_MAX,
 	};
 
@@ -508,14 +599,14 @@ static int block_of(struct build *b)
 static int build_run(struct build *b)
 {
 	order_pdrs(b);
-	if (ues_collect(b) != 0 || keys_collect(b) != 0)
+	if (sources_collect(b) != 0 || keys_collect(b) != 0)
 		return -EINVAL;
 	drop_asleep(b);
 	for (unsigned i = 0; i < b->n_pdrs; i++) {
 		if (pdr_compile(b, b->order[i], &b->pdrs[i]) != 0)
 			return -EINVAL;
 	}
-	if (outs_place(b) != 0)
+	if (outs_place(b) != 0 || sources_list(b) != 0)
 		return -EINVAL;
 	return block_of(b);
 }

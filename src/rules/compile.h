@@ -54,13 +54,15 @@ struct tunnel_out {
 	uint8_t iface_value; // enum interface_value of the FAR's destination
 };
 
-// Where packets to an address of the UE are looked up.
+// Where packets to a prefix of the UE, or to one behind it, are looked up.
 struct ue_key {
-	struct addr addr; // IPv6: the /64, all beyond it zero
-	uint8_t iface;    // N6 interface that they come in by
+	struct prefix prefix; // all beyond its length zero
+	uint8_t iface;        // N6 interface that they come in by
+	bool framed;          // a route behind the UE
 };
 
-#define COMPILED_MAX_UE_KEYS 8
+#define COMPILED_MAX_SOURCES (RULES_MAX_UES + RULES_MAX_FRAMED)
+#define COMPILED_MAX_UE_KEYS (2 * COMPILED_MAX_SOURCES) // as long as few are on several interfaces
 
 struct compiled {
 	struct ruleset *rs; // heap memory of ruleset_bytes()
@@ -68,10 +70,10 @@ struct compiled {
 	struct tunnel_out line; // FAR_TO_LINE: the one that most down PDRs send to
 	uint8_t n_places;
 	struct tunnel_out places[RULESET_MAX_PLACES]; // FAR_TO_PLACE
-	// The source check's addresses: of the UE, the first of each family. Where a session has several, or an
-	// IPv6 prefix that is no /64, the check is part of the compiled filters and these do not matter.
+	// The source check's addresses: of the UE, the first of each family. Where a session has further ones, an
+	// IPv6 prefix that is no /64, or framed routes, the block lists all that it may send from.
 	struct in_addr ue_v4;  // 0: none
-	struct in6_addr ue_v6; // its /64; all zero: none
+	struct in6_addr ue_v6; // its /64, or one in its prefix; all zero: none
 	uint8_t n_ue_keys;
 	struct ue_key ue_keys[COMPILED_MAX_UE_KEYS];
 };

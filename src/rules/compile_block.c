@@ -162,7 +162,7 @@ static size_t round_up(size_t bytes, size_t to)
 static struct ruleset *block_put(const struct block_parts *parts, const struct way ways[2],
 				 const struct blob *blob)
 {
-	unsigned n_filters = walked_filters(parts, ways);
+	unsigned n_filters = walked_filters(parts, ways) + parts->n_sources;
 	size_t n_pdrs = parts->n_up + parts->n_down;
 	size_t fars_at = sizeof(struct ruleset) + n_pdrs * sizeof(struct pdr);
 	size_t filters_at = round_up(fars_at + parts->n_fars * sizeof(struct far), RULESET_UNIT);
@@ -182,12 +182,15 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 	rs->n_down = (uint16_t)(ways[1].classified ? 0 : ways[1].n);
 	rs->n_fars = (uint16_t)parts->n_fars;
 	rs->n_filters = (uint16_t)n_filters;
+	rs->n_sources = parts->n_sources & 63;
 	rs->fars_at = (uint16_t)(fars_at / 16);
 	rs->filters_at = (uint16_t)(filters_at / 16);
 	memcpy((uint8_t *)rs + fars_at, parts->fars, parts->n_fars * sizeof(struct far));
 	filters = (struct filter *)(void *)((uint8_t *)rs + filters_at);
 	n_filters = way_put(parts, &ways[0], rs, filters, 0);
-	way_put(parts, &ways[1], rs, filters, n_filters);
+	n_filters = way_put(parts, &ways[1], rs, filters, n_filters);
+	if (parts->n_sources)
+		memcpy(filters + n_filters, parts->sources, parts->n_sources * sizeof(struct filter));
 	if (blob->n != 0)
 		memcpy((uint8_t *)rs + blob_at, blob->bytes, blob->n);
 	return rs;

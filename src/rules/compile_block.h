@@ -26,6 +26,8 @@ struct block_parts {
 	const struct filter_span *spans; // of each PDR
 	const struct far *fars;
 	const struct filter *filters;
+	const struct filter *sources; // what the session may send from: behind all other filters
+	unsigned n_sources;
 	unsigned walk_max;
 };
 

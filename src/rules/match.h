@@ -191,6 +191,19 @@ static inline bool pdr_filters_match(const struct ruleset *rs, const struct pdr 
 	return false;
 }
 
+// Whether the session may send an uplink packet with this source, as far as its block says.
+static inline bool ruleset_source(const struct ruleset *rs, const struct pkt *p, const uint8_t *user)
+{
+	const struct filter *f = ruleset_filter(rs, (unsigned)(rs->n_filters - rs->n_sources));
+
+	for (unsigned i = 0; i < rs->n_sources; i++) {
+		if (f[i].family == p->family &&
+		    (p->family == 4 ? match_v4(&f[i], true, user) : match_v6(&f[i], true, user)))
+			return true;
+	}
+	return false;
+}
+
 // The PDR of packet `p`, whose user IP header is at `user`, among those that are walked; NULL where none
 // matches. The PDRs of a direction are all walked or all classified, so that whoever finds one here need not
 // ask which.

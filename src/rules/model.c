@@ -12,12 +12,19 @@ struct rules *rules_new(void)
 	return calloc(1, sizeof(struct rules));
 }
 
+static void pdr_fini(struct pdr_rule *pdr)
+{
+	free(pdr->pdi.filters);
+	free(pdr->pdi.more);
+	free(pdr->pdi.framed);
+}
+
 void rules_free(struct rules *rules)
 {
 	if (rules == NULL)
 		return;
 	for (unsigned i = 0; i < rules->n_pdrs; i++)
-		free(rules->pdrs[i].pdi.filters);
+		pdr_fini(&rules->pdrs[i]);
 	free(rules->pdrs);
 	free(rules->fars);
 	free(rules->qers);
@@ -25,6 +32,7 @@ void rules_free(struct rules *rules)
 	free(rules->bars);
 	free(rules->endpoints);
 	free(rules->tunnels);
+	free(rules->picked);
 	free(rules);
 }
 
@@ -43,7 +51,7 @@ static bool array_copy(const void *items, size_t n, size_t size, void *ret_copy)
 	return true;
 }
 
-// The PDRs with filters of their own. n_pdrs follows what was copied, so that a copy that failed half way
+// The PDRs with filters and routes of their own. n_pdrs follows what was copied, so that a copy that failed half way
 // can be freed.
 static bool pdrs_copy(const struct rules *rules, struct rules *copy)
 {
@@ -52,10 +60,15 @@ static bool pdrs_copy(const struct rules *rules, struct rules *copy)
 	for (unsigned i = 0; i < rules->n_pdrs; i++) {
 		const struct pdi *pdi = &rules->pdrs[i].pdi;
 
-		if (!array_copy(pdi->filters, pdi->n_filters, sizeof(*pdi->filters),
-				&copy->pdrs[i].pdi.filters))
-			return false;
+		struct pdi *to = &copy->pdrs[i].pdi;
+
+		to->filters = NULL;
+		to->more = to->framed = NULL;
 		copy->n_pdrs++;
+		if (!array_copy(pdi->filters, pdi->n_filters, sizeof(*pdi->filters), &to->filters) ||
+		    !array_copy(pdi->more, pdi->n_more, sizeof(*pdi->more), &to->more) ||
+		    !array_copy(pdi->framed, pdi->n_framed, sizeof(*pdi->framed), &to->framed))
+			return false;
 	}
 	return true;
 }
@@ -74,7 +87,8 @@ struct rules *rules_clone(const struct rules *rules)
 	    !array_copy(rules->endpoints, rules->n_endpoints, sizeof(*rules->endpoints),
 			&copy->endpoints) ||
 	    !array_copy(rules->tunnels, rules->n_tunnels, sizeof(*rules->tunnels),
-			&copy->tunnels)) {
+			&copy->tunnels) ||
+	    !array_copy(rules->picked, rules->n_picked, sizeof(*rules->picked), &copy->picked)) {
 		rules_free(copy);
 		return NULL;
 	}
@@ -84,6 +98,7 @@ struct rules *rules_clone(const struct rules *rules)
 	copy->n_bars = rules->n_bars;
 	copy->n_endpoints = rules->n_endpoints;
 	copy->n_tunnels = rules->n_tunnels;
+	copy->n_picked = rules->n_picked;
 	return copy;
 }
 
@@ -139,7 +154,7 @@ int rules_pdr_del(struct rules *rules, uint16_t id)
 	struct pdr_rule *pdr = rules_pdr_lookup(rules, id);
 
 	if (pdr != NULL)
-		free(pdr->pdi.filters);
+		pdr_fini(pdr);
 	return pdr_take_out(rules, pdr);
 }
 
@@ -182,6 +197,56 @@ struct tunnel_rule *rules_tunnel_add(struct rules *rules)
 	rules->n_tunnels = (uint16_t)(n + 1);
 	memset(&grown[n], 0, sizeof(grown[n]));
 	return &grown[n];
+}
+
+struct picked_ue *rules_picked_add(struct rules *rules)
+{
+	unsigned n = rules->n_picked;
+	struct picked_ue *grown;
+
+	if (n == RULES_MAX_UES)
+		return NULL;
+	grown = reallocarray(rules->picked, n + 1, sizeof(*grown));
+	if (grown == NULL)
+		return NULL;
+	rules->picked = grown;
+	rules->n_picked = (uint16_t)(n + 1);
+	memset(&grown[n], 0, sizeof(grown[n]));
+	return &grown[n];
+}
+
+int rules_pdr_more_set(struct pdr_rule *pdr, const struct prefix *more, unsigned n)
+{
+	struct prefix *copy;
+
+	if (n > RULES_MAX_UES)
+		return -E2BIG;
+	if (!array_copy(more, n, sizeof(*more), &copy))
+		return -ENOMEM;
+	free(pdr->pdi.more);
+	pdr->pdi.more = copy;
+	pdr->pdi.n_more = (uint8_t)n;
+	return 0;
+}
+
+int rules_pdr_framed_set(struct pdr_rule *pdr, uint8_t family, const struct prefix *framed, unsigned n)
+{
+	struct prefix all[RULES_MAX_FRAMED], *copy;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < pdr->pdi.n_framed; i++)
+		if (pdr->pdi.framed[i].addr.family != family)
+			all[kept++] = pdr->pdi.framed[i];
+	if (n > RULES_MAX_FRAMED - kept)
+		return -E2BIG;
+	if (n)
+		memcpy(&all[kept], framed, n * sizeof(*framed));
+	if (!array_copy(all, kept + n, sizeof(*all), &copy))
+		return -ENOMEM;
+	free(pdr->pdi.framed);
+	pdr->pdi.framed = copy;
+	pdr->pdi.n_framed = (uint8_t)(kept + n);
+	return 0;
 }
 
 int rules_pdr_filters_set(struct pdr_rule *pdr, const struct sdf *filters, unsigned n)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/addr.h"
 #include "rules/fault.h"
 #include "rules/sdf.h"
 
@@ -21,6 +22,8 @@
 #define RULES_MAX_PDR_REFS 4   // QERs, and URRs, that one PDR may name
 #define RULES_MAX_PREDEFINED 8 // predefined rules that one PDR may activate
 #define RULES_MAX_TUNNELS 16   // local F-TEIDs of one session
+#define RULES_MAX_UES 8        // addresses of the UE, of one session
+#define RULES_MAX_FRAMED 16    // framed routes of one session
 #define RULES_NI_NONE 0xffff   // no Network Instance was given
 #define RULES_APP_NONE 0       // no Application ID was given
 
@@ -56,6 +59,9 @@ struct fteid {
 
 struct ue_ip {
 	bool has_v4, has_v6;
+	bool choose_v4, choose_v6; // CHV4, CHV6: we pick; when we have, `v4`, `v6` hold what was picked
+	bool delegated;            // the prefix's length came as delegation bits (IPv6D)
+	uint16_t pool; // network instance whose pool we pick from; RULES_NI_NONE: that of the PDI
 	bool destination; // S/D bit: the address is the packet's destination. Kept for show: the PDR's
 			  // source interface says on which side the UE is
 	uint8_t v6_prefix; // bits; 64 when the IE gave none
@@ -72,6 +78,9 @@ struct pdi {
 	uint8_t endpoint;   // its Traffic Endpoint ID
 	struct fteid fteid;
 	struct ue_ip ue_ip;
+	// Further prefixes of the UE beside ue_ip, and routes behind it: host bits zero. Heap, owned by the PDR.
+	uint8_t n_more, n_framed;
+	struct prefix *more, *framed;
 	uint64_t qfis; // bit per QFI that matches; 0: any
 	uint8_t n_filters;
 	struct sdf *filters; // any matches; none: every packet does. Heap, owned by the PDR
@@ -192,8 +201,15 @@ struct tunnel_rule {
 	struct in_addr v4;
 };
 
+// An address, or IPv6 prefix, of the UE that we picked: one for all PDRs that ask for its like.
+struct picked_ue {
+	struct prefix prefix;
+	uint16_t pool; // network instance
+	bool is_new;   // by the change under way
+};
+
 struct rules {
-	uint16_t n_pdrs, n_fars, n_qers, n_urrs, n_bars, n_endpoints, n_tunnels;
+	uint16_t n_pdrs, n_fars, n_qers, n_urrs, n_bars, n_endpoints, n_tunnels, n_picked;
 	struct pdr_rule *pdrs; // in the order given
 	struct far_rule *fars;
 	struct qer_rule *qers;
@@ -201,6 +217,7 @@ struct rules {
 	struct bar_rule *bars;
 	struct endpoint_rule *endpoints;
 	struct tunnel_rule *tunnels;
+	struct picked_ue *picked;
 };
 
 // A deep copy; NULL without memory.
@@ -225,10 +242,17 @@ struct urr_rule *rules_urr_add(struct rules *rules, uint32_t id);
 struct bar_rule *rules_bar_add(struct rules *rules, uint8_t id);
 struct endpoint_rule *rules_endpoint_add(struct rules *rules, uint8_t id);
 struct tunnel_rule *rules_tunnel_add(struct rules *rules);
+// NULL also beyond RULES_MAX_UES.
+struct picked_ue *rules_picked_add(struct rules *rules);
 
 // Put a copy of these filters in the place of the PDR's. 0, -E2BIG beyond RULES_MAX_FILTERS, or -ENOMEM;
 // then the PDR is as before.
 int rules_pdr_filters_set(struct pdr_rule *pdr, const struct sdf *filters, unsigned n);
+
+// The same for the further prefixes of its UE. -E2BIG beyond RULES_MAX_UES.
+int rules_pdr_more_set(struct pdr_rule *pdr, const struct prefix *more, unsigned n);
+// The same for its framed routes of one family. -E2BIG beyond RULES_MAX_FRAMED of both.
+int rules_pdr_framed_set(struct pdr_rule *pdr, uint8_t family, const struct prefix *framed, unsigned n);
 
 // Gives a place to each QER that limits a rate and to each URR, the lowest that is free; RULES_MAX_PLACES of
 // either always have one. The first two of meters, and the first of usage, are the fast ones.

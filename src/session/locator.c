@@ -13,6 +13,7 @@
 #include <rte_rcu_qsbr.h>
 
 #include "base/rand.h"
+#include "session/claims.h"
 #include "session/locator_lookup.h"
 
 static_assert(sizeof(struct session_ref) == sizeof(void *), "a reference is a hash's data word");
@@ -40,7 +41,7 @@ static struct rte_hash *hash_new(const char *name, uint32_t entries, uint32_t ke
 	return hash;
 }
 
-struct locator *locator_new(uint32_t max_sessions, struct rte_rcu_qsbr *qsbr)
+struct locator *locator_new(uint32_t max_sessions, uint32_t max_routes, struct rte_rcu_qsbr *qsbr)
 {
 	struct locator *loc = rte_zmalloc("locator", sizeof(*loc), RTE_CACHE_LINE_SIZE);
 
@@ -49,7 +50,10 @@ struct locator *locator_new(uint32_t max_sessions, struct rte_rcu_qsbr *qsbr)
 	loc->ue_v4 = hash_new("ue_v4", max_sessions, sizeof(struct locator_v4_key), qsbr);
 	loc->ue_v6 = hash_new("ue_v6", max_sessions, sizeof(struct locator_v6_key), qsbr);
 	loc->teids = hash_new("teids", max_sessions, sizeof(struct locator_teid_key), qsbr);
-	if (!loc->ue_v4 || !loc->ue_v6 || !loc->teids) {
+	loc->routes = hash_new("routes", max_routes, sizeof(struct locator_route_key), qsbr);
+	loc->max_routes = max_routes;
+	loc->claims = claims_new();
+	if (!loc->ue_v4 || !loc->ue_v6 || !loc->teids || !loc->routes || !loc->claims) {
 		locator_free(loc);
 		return NULL;
 	}
@@ -63,6 +67,8 @@ void locator_free(struct locator *loc)
 	rte_hash_free(loc->ue_v4);
 	rte_hash_free(loc->ue_v6);
 	rte_hash_free(loc->teids);
+	rte_hash_free(loc->routes);
+	claims_free(loc->claims);
 	for (unsigned i = 0; i < LOCATOR_IFACES; i++)
 		for (unsigned k = 0; k < LOCATOR_POOLS; k++) {
 			rte_free(loc->iface[i].v4[k].refs);
@@ -194,6 +200,101 @@ struct session_ref locator_ue_get(const struct locator *loc, unsigned iface, con
 	if (rte_hash_lookup_data(ue_hash(loc, iface, ue, &key), &key, &data) >= 0)
 		memcpy(&ref, &data, sizeof(ref));
 	return ref;
+}
+
+// --- prefixes --------------------------------------------------------------------------------------------
+
+static_assert(sizeof(struct locator_route_key) == 24, "a hash key without hidden padding");
+
+static bool has_own_entry(const struct prefix *prefix)
+{
+	return prefix->len == (prefix->addr.family == ADDR_V4 ? 32 : 64);
+}
+
+// Says to workers whether there is any route of this length.
+static void length_count(struct locator *loc, unsigned iface, const struct prefix *prefix, int more)
+{
+	struct locator_iface *li = &loc->iface[iface];
+	bool v4 = prefix->addr.family == ADDR_V4, longer = prefix->len > 64;
+	uint32_t *n = v4 ? &loc->n_lengths_v4[iface][prefix->len]
+			 : &loc->n_lengths_v6[iface][prefix->len];
+	uint64_t *lengths = v4 ? &li->shorter_v4 : longer ? &li->longer_v6 : &li->shorter_v6;
+	uint64_t bit = 1ull << (longer ? prefix->len - LOCATOR_LONGER_FROM : prefix->len);
+
+	*n += (uint32_t)more;
+	__atomic_store_n(lengths, *n ? *lengths | bit : *lengths & ~bit, __ATOMIC_RELEASE);
+}
+
+static void route_key(struct locator_route_key *key, unsigned iface, const struct prefix *prefix)
+{
+	const void *addr = prefix->addr.family == ADDR_V4 ? (const void *)&prefix->addr.v4
+							  : prefix->addr.v6;
+
+	locator_route_key_make(key, iface, prefix->addr.family, addr, prefix->len);
+}
+
+static int route_add(struct locator *loc, unsigned iface, const struct prefix *prefix,
+		     struct session_ref ref)
+{
+	struct locator_route_key key;
+	int rc;
+
+	route_key(&key, iface, prefix);
+	if (loc->n_routes == loc->max_routes)
+		return rte_hash_lookup(loc->routes, &key) >= 0 ? -EEXIST : -ENOSPC;
+	rc = hash_add(loc->routes, &key, ref, &loc->n_routes);
+	if (rc == 0)
+		length_count(loc, iface, prefix, 1);
+	return rc;
+}
+
+static int route_del(struct locator *loc, unsigned iface, const struct prefix *prefix)
+{
+	struct locator_route_key key;
+	int rc;
+
+	route_key(&key, iface, prefix);
+	rc = hash_del(loc->routes, &key, &loc->n_routes);
+	if (rc == 0)
+		length_count(loc, iface, prefix, -1);
+	return rc;
+}
+
+int locator_prefix_add(struct locator *loc, unsigned iface, const struct prefix *prefix,
+		       bool framed, struct session_ref ref)
+{
+	bool claims = !framed && prefix->addr.family == ADDR_V6;
+	int rc = claims ? claims_add(loc->claims, iface, prefix, ref) : 0;
+
+	if (rc != 0)
+		return rc;
+	rc = has_own_entry(prefix) ? locator_ue_add(loc, iface, &prefix->addr, ref)
+				   : route_add(loc, iface, prefix, ref);
+	if (rc != 0 && claims)
+		claims_del(loc->claims, iface, prefix);
+	return rc;
+}
+
+int locator_prefix_del(struct locator *loc, unsigned iface, const struct prefix *prefix)
+{
+	int rc = has_own_entry(prefix) ? locator_ue_del(loc, iface, &prefix->addr)
+				       : route_del(loc, iface, prefix);
+
+	if (rc == 0 && prefix->addr.family == ADDR_V6)
+		claims_del(loc->claims, iface, prefix); // a framed route has none
+	return rc;
+}
+
+bool locator_prefix_held(const struct locator *loc, unsigned iface, const struct prefix *prefix)
+{
+	struct locator_route_key key;
+
+	if (prefix->addr.family == ADDR_V6 && claims_overlap(loc->claims, iface, prefix))
+		return true;
+	if (has_own_entry(prefix))
+		return locator_ue_get(loc, iface, &prefix->addr).check != 0;
+	route_key(&key, iface, prefix);
+	return rte_hash_lookup(loc->routes, &key) >= 0;
 }
 
 // --- TEIDs that SMFs chose -------------------------------------------------------------------------------

@@ -5,8 +5,10 @@
 // reader sees the old or the new reference; a stale one is found out by the owner, which checks it.
 //
 // UE addresses are looked up per interface (network instances that share an N6 interface share its address
-// space): a dense array over each configured pool, a hash for all others (IPv6 by its /64). TEIDs that the
-// SMF chose are in a hash of (TEID, local address); TEIDs of our own need no table (rules/teid.h).
+// space): a dense array over each configured pool, a hash for all others (IPv6 by its /64). What is neither an
+// IPv4 address nor a /64 (framed routes, other prefixes of UEs) is a route: in one hash by prefix and length,
+// asked by each length in use, the longest first, for packets whose address has no entry of its own. TEIDs
+// that the SMF chose are in a hash of (TEID, local address); TEIDs of our own need no table (rules/teid.h).
 
 #pragma once
 
@@ -30,10 +32,14 @@ struct locator_pool {
 	struct session_ref *refs; // [n]
 };
 
+// Lengths of routes in use are bits: written by control, read by workers. Aligned so that an IPv4 packet finds
+// its first pool in the line that it begins with.
 struct locator_iface {
 	uint32_t n_v4, n_v6;
+	uint64_t longer_v6; // bit 0: /65 … bit 63: /128. They go before the /64 that they lie in
+	uint64_t shorter_v6, shorter_v4; // bit by length: /1 … /63, /1 … /31
 	struct locator_pool v4[LOCATOR_POOLS], v6[LOCATOR_POOLS];
-};
+} __rte_cache_aligned;
 
 struct locator {
 	struct locator_iface iface[LOCATOR_IFACES];
@@ -42,6 +48,12 @@ struct locator {
 	struct rte_hash *teids; // struct locator_teid_key
 	uint32_t n_ue_v4, n_ue_v6,
 		n_teids; // entries of the hashes: written by control, read by workers
+	struct rte_hash *routes; // struct locator_route_key
+
+	// Control thread alone.
+	uint32_t n_routes, max_routes;
+	uint32_t n_lengths_v4[LOCATOR_IFACES][32 + 1], n_lengths_v6[LOCATOR_IFACES][128 + 1];
+	struct claims *claims;
 };
 
 struct locator_v4_key {
@@ -60,8 +72,15 @@ struct locator_teid_key {
 	rte_be32_t local;
 };
 
-// `max_sessions` sizes the hashes. NULL without memory. Start-up.
-struct locator *locator_new(uint32_t max_sessions, struct rte_rcu_qsbr *qsbr);
+struct locator_route_key {
+	uint64_t addr[2]; // network order, zero beyond the length; an IPv4 address in the first four octets
+	uint16_t iface;
+	uint8_t family, len;
+	uint32_t zero;
+};
+
+// `max_sessions` sizes the hashes, `max_routes` that of routes. NULL without memory. Start-up.
+struct locator *locator_new(uint32_t max_sessions, uint32_t max_routes, struct rte_rcu_qsbr *qsbr);
 void locator_free(struct locator *loc);
 // Makes `pool` of interface `iface` dense. -EINVAL: too long a prefix, or larger than 2^24 entries (then the
 // hash serves it). Start-up.
@@ -76,3 +95,13 @@ int locator_ue_del(struct locator *loc, unsigned iface, const struct addr *ue);
 int locator_teid_del(struct locator *loc, uint32_t teid, rte_be32_t local);
 // The reference, or {0, 0}. Control thread (packets use the inline forms of locator_lookup.h).
 struct session_ref locator_ue_get(const struct locator *loc, unsigned iface, const struct addr *ue);
+
+// A prefix of any length but 0. Framed ones may lie around or within others; one of a UE itself must not be
+// anywhere in what another session's UE has. Control thread. -EEXIST: another has it, or (of a UE) a part of it,
+// or what it is a part of; also when the same session has it. -ENOSPC: no room for a further route. -ENOMEM.
+int locator_prefix_add(struct locator *loc, unsigned iface, const struct prefix *prefix,
+		       bool framed, struct session_ref ref);
+// -ENOENT when it is not there.
+int locator_prefix_del(struct locator *loc, unsigned iface, const struct prefix *prefix);
+// Whether a session has just this prefix, or a UE has a part of it or what it is a part of.
+bool locator_prefix_held(const struct locator *loc, unsigned iface, const struct prefix *prefix);

@@ -53,3 +53,59 @@ static inline struct session_ref locator_hashed(const struct rte_hash *hash, con
 		memcpy(&ref, &data, sizeof(ref));
 	return ref;
 }
+
+// --- routes ----------------------------------------------------------------------------------------------
+
+static inline uint64_t locator_mask(unsigned len) // of the first `len` bits of 64, network order
+{
+	return len == 0 ? 0 : rte_cpu_to_be_64(UINT64_MAX << (64 - len));
+}
+
+static inline void locator_route_key_make(struct locator_route_key *key, unsigned iface,
+					  uint8_t family, const void *addr, unsigned len)
+{
+	*key = (struct locator_route_key){
+		.iface = (uint16_t)iface, .family = family, .len = (uint8_t)len};
+	memcpy(key->addr, addr, family == ADDR_V4 ? 4 : 16);
+	key->addr[0] &= locator_mask(len < 64 ? len : 64);
+	key->addr[1] &= locator_mask(len < 64 ? 0 : len - 64);
+}
+
+// The route of the longest of these lengths (bits, of which bit 0 is `from`) that the address lies in.
+static inline struct session_ref locator_routed(const struct locator *loc, unsigned iface,
+						uint8_t family, const void *addr,
+						const uint64_t *lengths, unsigned from)
+{
+	uint64_t bits = __atomic_load_n(lengths, __ATOMIC_RELAXED);
+	struct session_ref ref = {0, 0};
+
+	while (bits && !ref.check) {
+		unsigned bit = 63 - (unsigned)__builtin_clzll(bits);
+		struct locator_route_key key;
+
+		locator_route_key_make(&key, iface, family, addr, from + bit);
+		ref = locator_hashed(loc->routes, &key);
+		bits &= ~(1ull << bit);
+	}
+	return ref;
+}
+
+#define LOCATOR_LONGER_FROM 65 // what bit 0 of longer_v6 stands for
+
+// For an IPv6 address, before its /64 is looked up.
+static inline struct session_ref locator_longer(const struct locator *loc, unsigned iface,
+						const uint8_t *addr)
+{
+	return locator_routed(loc, iface, ADDR_V6, addr, &loc->iface[iface].longer_v6,
+			      LOCATOR_LONGER_FROM);
+}
+
+// For an address that has no entry of its own.
+static inline struct session_ref locator_shorter(const struct locator *loc, unsigned iface,
+						 uint8_t family, const void *addr)
+{
+	const struct locator_iface *li = &loc->iface[iface];
+
+	return locator_routed(loc, iface, family, addr,
+			      family == ADDR_V4 ? &li->shorter_v4 : &li->shorter_v6, 0);
+}

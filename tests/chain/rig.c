@@ -292,7 +292,7 @@ struct rig *rig_new(const struct rig_conf *conf)
 						   RTE_PKTMBUF_HEADROOM + RIG_FRAME_MAX,
 						   SOCKET_ID_ANY, "ring_mt_rts");
 	make_qsbr(rig);
-	rig->locator = locator_new(rig->conf.n_slots * rig->conf.n_workers, rig->qsbr);
+	rig->locator = locator_new(rig->conf.n_slots * rig->conf.n_workers, 1024, rig->qsbr);
 	if (!rig->pool || !rig->locator || rule_arena_init(&rig->arena, (size_t)1 << 30) != 0)
 		rig_die("no memory for tables");
 	for (unsigned i = 0; i < RTE_DIM(pools); i++)

@@ -219,7 +219,7 @@ static inline void kit_open(const struct kit_conf *conf)
 		teid_scheme_init(&kit.scheme, KIT_WORKERS, conf->slots + conf->tunnels, key) == 0);
 	CU_ASSERT_FATAL(rule_arena_init(&kit.arena, conf->arena_bytes) == 0);
 	kit.slots = slots_new(KIT_WORKERS, conf->slots, conf->tunnels, &kit.scheme);
-	kit.locator = locator_new(1024, NULL);
+	kit.locator = locator_new(1024, 64, NULL);
 	CU_ASSERT_FATAL(kit.slots && kit.locator);
 	CU_ASSERT_FATAL(prefix_parse("10.45.0.0/16", &pool) == 0);
 	CU_ASSERT_FATAL(locator_pool_add(kit.locator, KIT_N6, &pool) == 0);

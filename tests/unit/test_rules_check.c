@@ -166,6 +166,11 @@ static void ue_prefix_56(struct rules *r)
 	r->pdrs[0].pdi.ue_ip.v6_prefix = 56;
 }
 
+static void ue_prefix_0(struct rules *r)
+{
+	r->pdrs[0].pdi.ue_ip.v6_prefix = 0;
+}
+
 static void ue_prefix_128(struct rules *r)
 {
 	r->pdrs[0].pdi.ue_ip.v6_prefix = 128;
@@ -374,7 +379,8 @@ static const struct row rows[] = {
 	ROW(ue_zero, 69, RULE_PDR, 1, 93),
 	ROW(ue_multicast, 69, RULE_PDR, 1, 93),
 	ROW(ue_link_local, 69, RULE_PDR, 1, 93),
-	ROW(ue_prefix_56, 76, RULE_PDR, 1, 93),
+	ROW(ue_prefix_0, 69, RULE_PDR, 1, 93),
+	GOOD(ue_prefix_56),
 	GOOD(ue_prefix_128),
 	ROW(ue_prefix_129, 69, RULE_PDR, 1, 93),
 	ROW(ue_nowhere, 67, RULE_PDR, 1, 93),

@@ -140,9 +140,9 @@ static void test_addresses(void)
 	CU_ASSERT_EQUAL(c.ue_v4.s_addr, kit_v4("10.45.0.2").s_addr);
 	CU_ASSERT_EQUAL(memcmp(&c.ue_v6, &prefix, 16), 0);
 	CU_ASSERT_EQUAL(c.n_ue_keys, 2);
-	CU_ASSERT_EQUAL(c.ue_keys[0].addr.v4, kit_v4("10.45.0.2").s_addr);
+	CU_ASSERT_EQUAL(c.ue_keys[0].prefix.addr.v4, kit_v4("10.45.0.2").s_addr);
 	CU_ASSERT_EQUAL(c.ue_keys[0].iface, KIT_N6);
-	CU_ASSERT_EQUAL(memcmp(c.ue_keys[1].addr.v6, &prefix, 16), 0);
+	CU_ASSERT_EQUAL(memcmp(c.ue_keys[1].prefix.addr.v6, &prefix, 16), 0);
 	CU_ASSERT_EQUAL(c.ue_keys[1].iface, KIT_N6);
 	compiled_fini(&c);
 	rules_free(r);
@@ -377,7 +377,39 @@ static void test_qos_flow(void)
 	rules_free(r);
 }
 
-// With two addresses of a family the filters say what the session's line cannot.
+static void framed_set(struct pdr_rule *pdr, const char *text)
+{
+	struct prefix framed;
+
+	CU_ASSERT_EQUAL_FATAL(prefix_parse(text, &framed), 0);
+	CU_ASSERT_EQUAL_FATAL(rules_pdr_framed_set(pdr, framed.addr.family, &framed, 1), 0);
+}
+
+static bool source_is(const struct ruleset *rs, unsigned i, const char *text)
+{
+	const struct filter *f = ruleset_filter(rs, rs->n_filters - rs->n_sources + i);
+	struct prefix prefix;
+
+	if (i >= rs->n_sources || prefix_parse(text, &prefix) != 0 ||
+	    f->family != prefix.addr.family || f->flags != 0)
+		return false;
+	if (f->family == ADDR_V4)
+		return f->v4.local == prefix.addr.v4 &&
+		       f->v4.local_mask == addr_mask(&(struct addr){.family = 4, .v4 = UINT32_MAX},
+						     prefix.len)
+						   .v4;
+	return f->local_bits == prefix.len && memcmp(f->v6.local, prefix.addr.v6, 16) == 0;
+}
+
+static bool key_is(const struct compiled *c, unsigned i, const char *text, bool framed)
+{
+	struct prefix prefix;
+
+	return i < c->n_ue_keys && prefix_parse(text, &prefix) == 0 &&
+	       prefix_eq(&c->ue_keys[i].prefix, &prefix) && c->ue_keys[i].framed == framed;
+}
+
+// With two addresses of a family the block says what the session's line cannot.
 static void test_several_addresses(void)
 {
 	struct rules *r = kit_open5gs("10.45.0.2", NULL);
@@ -389,17 +421,21 @@ static void test_several_addresses(void)
 	pdr->pdi.ni = 1;
 	c = compile(r);
 	CU_ASSERT_EQUAL(c.n_ue_keys, 3);
-	CU_ASSERT_EQUAL(c.ue_keys[0].addr.v4, kit_v4("10.45.0.3").s_addr); // precedence 10
+	CU_ASSERT_EQUAL(c.ue_keys[0].prefix.addr.v4, kit_v4("10.45.0.3").s_addr); // precedence 10
 	CU_ASSERT_EQUAL(c.ue_keys[0].iface, 5);
-	CU_ASSERT_EQUAL(c.ue_keys[2].addr.v4, kit_v4("10.45.0.2").s_addr);
+	CU_ASSERT_EQUAL(c.ue_keys[2].prefix.addr.v4, kit_v4("10.45.0.2").s_addr);
 	CU_ASSERT_EQUAL(c.ue_keys[2].iface, KIT_N6);
 	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 1)->n_filters, 1);
 	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 7)->n_filters, 2);
 	up = pdr_by_id(c.rs, 2);
-	CU_ASSERT_EQUAL(up->n_filters, 3);
-	CU_ASSERT_TRUE(up->flags & PDR_F_ANY_SOURCE);
+	CU_ASSERT_EQUAL(up->n_filters, 0);
+	CU_ASSERT_FALSE(up->flags & PDR_F_ANY_SOURCE);
 	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 4)->n_filters, 1); // relays: from any address
-	CU_ASSERT_FALSE(c.rs->chain_up & NEEDS_SOURCE_CHECK);
+	CU_ASSERT_TRUE(c.rs->chain_up & NEEDS_SOURCE_CHECK);
+	CU_ASSERT_EQUAL(c.rs->n_sources, 3);
+	CU_ASSERT_TRUE(source_is(c.rs, 0, "10.45.0.3/32"));
+	CU_ASSERT_TRUE(source_is(c.rs, 1, "2001:db8:cafe:1::/64"));
+	CU_ASSERT_TRUE(source_is(c.rs, 2, "10.45.0.2/32"));
 	compiled_fini(&c);
 
 	for (uint16_t i = 0; i < 6; i++) {
@@ -415,19 +451,102 @@ static void test_several_addresses(void)
 static void test_long_prefix(void)
 {
 	struct rules *r = kit_open5gs(NULL, "2001:db8:cafe:1::2");
-	struct in6_addr prefix = kit_v6("2001:db8:cafe:1::"), host = kit_v6("2001:db8:cafe:1::2");
-	const struct filter *f;
+	struct in6_addr none = {0};
 	struct compiled c;
 
 	r->pdrs[0].pdi.ue_ip.v6_prefix = 128;
 	c = compile(r);
 	CU_ASSERT_EQUAL(c.n_ue_keys, 1);
-	CU_ASSERT_EQUAL(memcmp(c.ue_keys[0].addr.v6, &prefix, 16), 0);
-	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 2)->n_filters, 1);
-	f = ruleset_filter(c.rs, pdr_by_id(c.rs, 2)->first_filter);
-	CU_ASSERT_EQUAL(f->local_bits, 128);
-	CU_ASSERT_EQUAL(memcmp(f->v6.local, &host, 16), 0);
+	CU_ASSERT_TRUE(key_is(&c, 0, "2001:db8:cafe:1::2/128", false));
+	CU_ASSERT_EQUAL(memcmp(&c.ue_v6, &none, 16), 0); // the line's check would take all of its /64
+	CU_ASSERT_EQUAL(c.rs->n_sources, 1);
+	CU_ASSERT_TRUE(source_is(c.rs, 0, "2001:db8:cafe:1::2/128"));
+	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 1)->n_filters + pdr_by_id(c.rs, 2)->n_filters, 0);
 	compiled_fini(&c);
+	rules_free(r);
+}
+
+static void test_short_prefix(void)
+{
+	struct rules *r = kit_open5gs("10.45.0.2", "2001:db8:cafe:1234::2");
+	struct in6_addr first = kit_v6("2001:db8:cafe:1200::");
+	struct compiled c;
+
+	r->pdrs[0].pdi.ue_ip.v6_prefix = 56;
+	c = compile(r);
+	CU_ASSERT_EQUAL(c.n_ue_keys, 2);
+	CU_ASSERT_TRUE(key_is(&c, 0, "10.45.0.2/32", false));
+	CU_ASSERT_TRUE(key_is(&c, 1, "2001:db8:cafe:1200::/56", false));
+	CU_ASSERT_EQUAL(memcmp(&c.ue_v6, &first, 16), 0);
+	CU_ASSERT_EQUAL(c.rs->n_sources, 2);
+	CU_ASSERT_TRUE(source_is(c.rs, 1, "2001:db8:cafe:1200::/56"));
+	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 1)->n_filters + pdr_by_id(c.rs, 2)->n_filters, 0);
+	compiled_fini(&c);
+	rules_free(r);
+}
+
+// As Open5GS has them: in the downlink PDR with the UE's address, in the uplink one alone.
+static void test_framed(void)
+{
+	struct rules *r = kit_open5gs("10.45.0.2", NULL);
+	struct pdr_rule *special = kit_pdr_down(r, 7, 10, 1);
+	struct compiled c;
+
+	framed_set(rules_pdr_lookup(r, 1), "192.168.77.0/24");
+	framed_set(rules_pdr_lookup(r, 2), "192.168.77.0/24");
+	kit_filter_set(special, "permit out ip from 8.8.8.8 to assigned");
+	c = compile(r);
+	CU_ASSERT_EQUAL(c.n_ue_keys, 2);
+	CU_ASSERT_TRUE(key_is(&c, 0, "10.45.0.2/32", false));
+	CU_ASSERT_TRUE(key_is(&c, 1, "192.168.77.0/24", true));
+	CU_ASSERT_EQUAL(c.ue_v4.s_addr, kit_v4("10.45.0.2").s_addr);
+	CU_ASSERT_EQUAL(c.rs->n_sources, 2);
+	CU_ASSERT_TRUE(source_is(c.rs, 0, "10.45.0.2/32"));
+	CU_ASSERT_TRUE(source_is(c.rs, 1, "192.168.77.0/24"));
+	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 1)->n_filters + pdr_by_id(c.rs, 2)->n_filters, 0);
+	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 7)->n_filters, 1); // for all that the session has
+	CU_ASSERT_TRUE(c.rs->chain_up & NEEDS_SOURCE_CHECK);
+	CU_ASSERT_FALSE(pdr_by_id(c.rs, 2)->flags & PDR_F_ANY_SOURCE);
+	compiled_fini(&c);
+
+	// A PDR for one of them says so by a filter, and one for another family takes it too.
+	kit_ue_set(special, "10.45.0.2", NULL);
+	framed_set(rules_pdr_lookup(r, 2), "2001:db8:77::/48");
+	c = compile(r);
+	CU_ASSERT_EQUAL(c.rs->n_sources, 3);
+	CU_ASSERT_EQUAL(ruleset_filter(c.rs, pdr_by_id(c.rs, 7)->first_filter)->v4.local,
+			kit_v4("10.45.0.2").s_addr);
+	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 7)->families, PDR_V4);
+	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 1)->n_filters, 2);
+	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 2)->families, PDR_V4 | PDR_V6);
+	compiled_fini(&c);
+	rules_free(r);
+}
+
+// Each PDR may have as many as a session may, together they are counted once.
+static void test_framed_bound(void)
+{
+	struct rules *r = kit_open5gs("10.45.0.2", NULL);
+	struct prefix framed[RULES_MAX_FRAMED + 1];
+	struct compiled c;
+
+	for (unsigned i = 0; i <= RULES_MAX_FRAMED; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "192.168.%u.0/24", i);
+		CU_ASSERT_EQUAL_FATAL(prefix_parse(text, &framed[i]), 0);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(rules_pdr_framed_set(&r->pdrs[i], ADDR_V4, framed, RULES_MAX_FRAMED),
+				0);
+	CU_ASSERT_EQUAL(rules_pdr_framed_set(&r->pdrs[0], ADDR_V4, framed, RULES_MAX_FRAMED + 1),
+			-E2BIG);
+	c = compile(r);
+	CU_ASSERT_EQUAL(c.rs->n_sources, 1 + RULES_MAX_FRAMED);
+	CU_ASSERT_EQUAL(c.n_ue_keys, 1 + RULES_MAX_FRAMED);
+	compiled_fini(&c);
+	framed_set(&r->pdrs[1], "192.168.200.0/24");
+	refused(r, PFCP_CAUSE_NO_RESOURCES, RULE_PDR, 1, RULE_IE_FRAMED_ROUTE);
 	rules_free(r);
 }
 
@@ -578,6 +697,9 @@ static CU_TestInfo tests[] = {
 	{"a QoS flow with filters by BID", test_qos_flow},
 	{"several UE addresses", test_several_addresses},
 	{"a UE prefix longer than 64", test_long_prefix},
+	{"an IPv6 prefix shorter than /64", test_short_prefix},
+	{"framed routes", test_framed},
+	{"as many framed routes as may be", test_framed_bound},
 	{"a session between tunnels", test_relay_session},
 	{"filters that exclude each other", test_contradiction},
 	{"network instances", test_network_instances},
