@@ -14,11 +14,16 @@
 #include <rte_rcu_qsbr.h>
 
 #include "app/upf.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/rand.h"
 #include "pfcp/node_report.h"
 #include "pfcp/pfd.h"
 #include "pipeline/pipeline.h"
+
+static_assert(CONFIG_IFACE_ADDRESSES_MAX <= PARSE_LOCAL_MAX &&
+		      CONFIG_IFACE_ADDRESSES_MAX <= NEIGH_ADDRS,
+	      "every address that may be configured is served");
 
 #define ARENA_BYTES_EACH 1024 // of address space for a session's rules, were none alike
 #define ARENA_BYTES_MORE (64u << 20)
@@ -46,7 +51,7 @@ static int locator_make(struct upf *upf)
 {
 	const struct config *c = &upf->config;
 
-	upf->locator = locator_new(c->sessions.max, upf->qsbr);
+	upf->locator = locator_new(c->sessions.max, c->sessions.routes, upf->qsbr);
 	if (!upf->locator)
 		return no_memory("locators");
 	for (unsigned i = 0; i < c->n_nis; i++)
@@ -62,6 +67,52 @@ static int locator_make(struct upf *upf)
 				c->nis[i].name, prefix_str(text, &c->nis[i].pools[k]),
 				LOCATOR_POOLS);
 		}
+	return 0;
+}
+
+// Addresses of the interface's own nets, which no UE is to get though a pool may hold them.
+static int pool_exceptions_make(struct upf *upf, unsigned iface)
+{
+	const struct config_iface *c = &upf->config.ifaces[iface];
+	const struct addr gateways[] = {c->gateway, c->gateway6};
+
+	for (unsigned i = 0; i < RTE_DIM(gateways); i++)
+		if (gateways[i].family != ADDR_NONE &&
+		    ue_pools_except(upf->ue_pools, iface, &gateways[i]) != 0)
+			return -1;
+	for (unsigned i = 0; i < c->n_addresses; i++) {
+		const struct prefix *own = &c->addresses[i];
+		struct addr net = addr_mask(&own->addr, own->len), last = net;
+
+		if (own->addr.family == ADDR_V4 && own->len < 31)
+			last.v4 |= rte_cpu_to_be_32(UINT32_MAX >> own->len);
+		if (ue_pools_except(upf->ue_pools, iface, &own->addr) != 0 ||
+		    ue_pools_except(upf->ue_pools, iface, &net) != 0 ||
+		    ue_pools_except(upf->ue_pools, iface, &last) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int ue_pools_make(struct upf *upf)
+{
+	const struct config *c = &upf->config;
+	const struct ue_pools_conf conf = {
+		.rest_ns = c->sessions.reuse_s * NS_PER_SEC,
+		.fresh_first = c->sessions.max,
+	};
+
+	upf->ue_pools = ue_pools_new(&conf);
+	if (!upf->ue_pools)
+		return no_memory("UE pools");
+	for (unsigned i = 0; i < c->n_nis; i++)
+		for (unsigned k = 0; k < c->nis[i].n_pools; k++)
+			if (ue_pools_add(upf->ue_pools, i, c->nis[i].iface, &c->nis[i].pools[k],
+					 rand_u64()) != 0)
+				return no_memory("UE pools");
+	for (unsigned i = 0; i < c->n_ifaces; i++)
+		if (pool_exceptions_make(upf, i) != 0)
+			return no_memory("UE pools");
 	return 0;
 }
 
@@ -120,7 +171,7 @@ static void parse_conf_fill(const struct config_iface *c, const struct iface *if
 		.access = c->roles & (CONFIG_ROLE_N3 | CONFIG_ROLE_N9),
 		.core = c->roles & CONFIG_ROLE_N6,
 	};
-	for (unsigned i = 0; i < c->n_addresses && i < PARSE_LOCAL_MAX; i++)
+	for (unsigned i = 0; i < c->n_addresses; i++)
 		parse_local_add(ret, &c->addresses[i].addr, ret->access);
 }
 
@@ -229,6 +280,8 @@ static void n4_ifaces_fill(struct upf *upf)
 		upf->n4_nis[i] = (struct n4_ni){
 			.name = upf->config.nis[i].name,
 			.iface = (uint8_t)upf->config.nis[i].iface,
+			.pools = upf->config.nis[i].pools,
+			.n_pools = upf->config.nis[i].n_pools,
 		};
 }
 
@@ -290,6 +343,7 @@ static int n4_make(struct upf *upf)
 	struct n4_env env = {
 		.slots = upf->slots,
 		.locator = upf->locator,
+		.ue_pools = upf->ue_pools,
 		.arena = &upf->arena,
 		.neigh = upf->control.neigh,
 		.workers = upf->control.workers,
@@ -339,6 +393,7 @@ static int n4_make(struct upf *upf)
 	conf.load.overload_requests = c->n4.overload_requests;
 	conf.max_pdrs = c->sessions.pdrs;
 	conf.max_filters = c->sessions.filters;
+	conf.seid_rest_s = c->sessions.reuse_s;
 	conf.max_answers_per_peer = c->n4.requests_per_peer;
 	conf.max_reports = c->n4.reports;
 	conf.max_apps = c->n4.applications;
@@ -362,7 +417,8 @@ int upf_sessions_make(struct upf *upf)
 	if (rule_arena_init(&upf->arena,
 			    (size_t)c->sessions.max * ARENA_BYTES_EACH + ARENA_BYTES_MORE) != 0)
 		return no_memory("rules");
-	if (qsbr_make(upf) != 0 || locator_make(upf) != 0 || workers_make(upf) != 0 ||
+	if (qsbr_make(upf) != 0 || locator_make(upf) != 0 || ue_pools_make(upf) != 0 ||
+	    workers_make(upf) != 0 ||
 	    neigh_make(upf) != 0)
 		return -1;
 	for (unsigned i = 0; i < upf->n_workers; i++)
@@ -381,6 +437,7 @@ void upf_sessions_free(struct upf *upf)
 		worker_free(upf->control.workers[i]);
 	slots_free(upf->slots);
 	locator_free(upf->locator);
+	ue_pools_free(upf->ue_pools);
 	rule_arena_fini(&upf->arena);
 	rte_free(upf->qsbr);
 }

@@ -11,6 +11,7 @@
 #include "rules/expand.h"
 #include "session/locator.h"
 #include "session/slots.h"
+#include "session/ue_pool.h"
 #include "worker/control.h"
 #include "worker/worker.h"
 
@@ -29,6 +30,7 @@ struct upf {
 	// What sessions are made of.
 	struct rte_rcu_qsbr *qsbr;
 	struct locator *locator;
+	struct ue_pools *ue_pools;
 	struct rule_arena arena;
 	struct slots *slots;
 	uint32_t recovery; // our Recovery Time Stamp: the second after the start

@@ -14,7 +14,7 @@
 #include "base/log.h"
 
 #define CONFIG_IFACES_MAX 16
-#define CONFIG_IFACE_ADDRESSES_MAX 16
+#define CONFIG_IFACE_ADDRESSES_MAX 8 // as many as the data path tells from those of UEs
 #define CONFIG_NIS_MAX 64
 #define CONFIG_NI_POOLS_MAX 16
 #define CONFIG_APPLICATIONS_MAX 32
@@ -25,7 +25,9 @@
 #define CONFIG_PREDEFINED_MAX 32
 #define CONFIG_FLOWS_MAX 8 // of a predefined rule
 
-// What all UE pools may hold together: IPv4 addresses and IPv6 /64s, 8 bytes each.
+// What all UE pools may hold together, but for those of more than 2^24, which need no memory: IPv4 addresses and
+// IPv6 /64s, 8 bytes each.
+#define CONFIG_POOL_DENSE_MAX (1u << 24)
 #define CONFIG_POOL_ENTRIES_MAX (1u << 25)
 
 enum config_mode {
@@ -94,6 +96,8 @@ struct config_sessions {
 	uint32_t pdrs;    // of a session
 	uint32_t filters; // of a PDR
 	uint32_t peers;
+	uint32_t routes;        // framed ones, and UE prefixes that are no /64
+	uint32_t reuse_s;       // a UE address or SEID rests at least
 	uint32_t handoff_ring;  // a power of two
 	uint32_t rate_burst_us; // of QERs
 	uint32_t hold_packets;  // for a neighbour that is not resolved

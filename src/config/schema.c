@@ -141,6 +141,21 @@ static const struct schema_key schema_sessions[] = {
 	 .max = 65535,
 	 .def = "4096",
 	 .help = "gNBs, UPFs and next hops."},
+	{.name = "routes",
+	 .type = SCHEMA_INT,
+	 FIELD(config_sessions, routes),
+	 .min = 0,
+	 .max = 1000000,
+	 .def = "8192",
+	 .help = "Framed routes, and IPv6 prefixes of UEs that are no /64, of all sessions together."},
+	{.name = "reuse_s",
+	 .type = SCHEMA_INT,
+	 FIELD(config_sessions, reuse_s),
+	 .min = 0,
+	 .max = 86400,
+	 .def = "60",
+	 .help = "Seconds that a UE address which Sluice gave out, or a SEID, rests before another "
+		 "session gets it."},
 	{.name = "handoff_ring",
 	 .type = SCHEMA_INT,
 	 FIELD(config_sessions, handoff_ring),
@@ -300,7 +315,7 @@ static const struct schema_key schema_ni[] = {
 	 .need_network = true,
 	 .sample = {"[10.45.0.0/16, \"2001:db8:cafe::/48\"]"},
 	 .help = "Ranges of UE addresses: found fastest, and what Sluice gives out where an SMF "
-		 "leaves the choice to it. A UE has one IPv4 address, or an IPv6 /64."},
+		 "leaves the choice to it. A UE has one IPv4 address, or an IPv6 prefix."},
 	{0},
 };
 

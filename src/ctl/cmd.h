@@ -17,6 +17,7 @@ command_fn cmd_show_drops;
 command_fn cmd_show_counters;
 command_fn cmd_show_neighbours;
 command_fn cmd_show_peers;
+command_fn cmd_show_pools;
 command_fn cmd_show_associations;
 command_fn cmd_show_applications;
 command_fn cmd_show_pfcp_counters;

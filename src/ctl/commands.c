@@ -81,6 +81,11 @@ const struct command commands[] = {
 		.run = cmd_show_peers,
 	},
 	{
+		.words = "show pools",
+		.help = "pools of UE addresses, and what is left of them",
+		.run = cmd_show_pools,
+	},
+	{
 		.words = "show associations",
 		.help = "PFCP associations",
 		.run = cmd_show_associations,

@@ -78,29 +78,36 @@ static void ids_put(struct reply *r, const uint32_t *ids, unsigned n)
 
 // --- UE addresses ---
 
-// The address of a PDR in a family, as a prefix. False: it names none.
-static bool ue_get(const struct pdr_rule *pdr, uint8_t family, struct prefix *ret)
+#define UES_MAX (2 + RULES_MAX_UES) // of one PDR
+
+// All that a PDR gives as the UE's own.
+static unsigned ues_get(const struct pdr_rule *pdr, struct prefix ret[UES_MAX])
 {
 	const struct ue_ip *ue = &pdr->pdi.ue_ip;
-	bool has = family == ADDR_V4 ? ue->has_v4 : ue->has_v6;
+	unsigned n = 0;
 
-	if (!pdr->pdi.has_ue_ip || !has)
-		return false;
-	*ret = (struct prefix){
-		.addr = family == ADDR_V4 ? addr_v4(ue->v4.s_addr) : addr_v6(ue->v6.s6_addr),
-		.len = family == ADDR_V4 ? 32 : ue->v6_prefix,
-	};
-	ret->addr = addr_mask(&ret->addr, ret->len);
-	return true;
+	if (!pdr->pdi.has_ue_ip)
+		return 0;
+	if (ue->has_v4)
+		ret[n++] = (struct prefix){.addr = addr_v4(ue->v4.s_addr), .len = 32};
+	if (ue->has_v6)
+		ret[n++] = (struct prefix){.addr = addr_v6(ue->v6.s6_addr), .len = ue->v6_prefix};
+	for (unsigned i = 0; i < pdr->pdi.n_more; i++)
+		ret[n++] = pdr->pdi.more[i];
+	for (unsigned i = 0; i < n; i++)
+		ret[i].addr = addr_mask(&ret[i].addr, ret[i].len);
+	return n;
 }
 
+// Whether one of the PDRs before this one gives the address too.
 static bool ue_is_first(const struct rules *rules, unsigned at, const struct prefix *ue)
 {
-	struct prefix other;
+	struct prefix others[UES_MAX];
 
 	for (unsigned i = 0; i < at; i++)
-		if (ue_get(&rules->pdrs[i], ue->addr.family, &other) && prefix_eq(ue, &other))
-			return false;
+		for (unsigned k = ues_get(&rules->pdrs[i], others); k-- > 0;)
+			if (prefix_eq(ue, &others[k]))
+				return false;
 	return true;
 }
 
@@ -114,38 +121,52 @@ static void ue_put(struct reply *r, const struct prefix *ue)
 		reply_str(r, NULL, prefix_str(text, ue));
 }
 
-static const uint8_t families[] = {ADDR_V4, ADDR_V6};
+// Those of one family that no PDR before has given.
+static void ues_put(struct reply *r, const struct rules *rules, uint8_t family)
+{
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		struct prefix ues[UES_MAX];
+		unsigned n = ues_get(&rules->pdrs[i], ues);
+
+		for (unsigned k = 0; k < n; k++)
+			if (ues[k].addr.family == family && ue_is_first(rules, i, &ues[k]))
+				ue_put(r, &ues[k]);
+	}
+}
 
 void rules_put_ues(struct reply *r, const char *key, const struct rules *rules)
 {
-	struct prefix ue;
-
 	reply_list_open(r, key);
-	for (unsigned f = 0; f < sizeof(families); f++)
-		for (unsigned i = 0; i < rules->n_pdrs; i++)
-			if (ue_get(&rules->pdrs[i], families[f], &ue) && ue_is_first(rules, i, &ue))
-				ue_put(r, &ue);
+	ues_put(r, rules, ADDR_V4);
+	ues_put(r, rules, ADDR_V6);
 	reply_list_close(r);
 }
 
 bool rules_have_ue(const struct rules *rules, const struct addr *addr)
 {
-	struct prefix ue;
+	struct prefix ues[UES_MAX];
 
-	for (unsigned i = 0; i < rules->n_pdrs; i++)
-		if (ue_get(&rules->pdrs[i], addr->family, &ue) && prefix_contains(&ue, addr))
-			return true;
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		const struct pdi *pdi = &rules->pdrs[i].pdi;
+
+		for (unsigned k = ues_get(&rules->pdrs[i], ues); k-- > 0;)
+			if (prefix_contains(&ues[k], addr))
+				return true;
+		for (unsigned k = 0; k < pdi->n_framed; k++)
+			if (prefix_contains(&pdi->framed[k], addr))
+				return true;
+	}
 	return false;
 }
 
 static void pdr_ue_put(struct reply *r, const struct pdr_rule *pdr)
 {
-	struct prefix ue;
+	struct prefix ues[UES_MAX];
+	unsigned n = ues_get(pdr, ues);
 
 	reply_list_open(r, NULL);
-	for (unsigned f = 0; f < sizeof(families); f++)
-		if (ue_get(pdr, families[f], &ue))
-			ue_put(r, &ue);
+	for (unsigned i = 0; i < n; i++)
+		ue_put(r, &ues[i]);
 	reply_list_close(r);
 }
 
@@ -286,6 +307,21 @@ static void conditions_put(struct reply *r, const struct n4 *n4, const struct ru
 		time_put(r, pdr->has_from, pdr->from_s);
 		time_put(r, pdr->has_until, pdr->until_s);
 	}
+	reply_table_close(r);
+}
+
+static void framed_put(struct reply *r, const struct rules *rules)
+{
+	static const char *const columns[] = {"pdr", "route", NULL};
+	char text[PREFIX_STRLEN];
+
+	reply_table_open(r, "framed_routes", columns);
+	for (unsigned i = 0; i < rules->n_pdrs; i++)
+		for (unsigned k = 0; k < rules->pdrs[i].pdi.n_framed; k++) {
+			reply_row(r);
+			reply_uint(r, NULL, rules->pdrs[i].id);
+			reply_str(r, NULL, prefix_str(text, &rules->pdrs[i].pdi.framed[k]));
+		}
 	reply_table_close(r);
 }
 
@@ -448,6 +484,7 @@ void rules_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
 	endpoints_put(r, n4, rules);
 	pdrs_put(r, n4, rules);
 	conditions_put(r, n4, rules);
+	framed_put(r, rules);
 	filters_put(r, rules);
 	fars_put(r, n4, rules);
 	qers_put(r, rules);

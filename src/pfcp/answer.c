@@ -43,7 +43,48 @@ static void f_seid_encode(struct pfcp_writer *w, const struct n4_request *rq, ui
 	pfcp_f_seid_encode(w, &f_seid);
 }
 
-// The F-TEIDs that we picked for the PDRs in the request's IEs of type `rule`.
+// Whether the request's PDI asks for this; a Create PDR that we picked something for has done so.
+static bool asks_for(const struct pfcp_ie *group, uint16_t type)
+{
+	struct pfcp_ie ie;
+
+	return group->type == PFCP_IE_CREATE_PDR ||
+	       (pfcp_ie_find(pfcp_ie_members(group), PFCP_IE_PDI, &ie) == 0 &&
+		pfcp_ie_find(pfcp_ie_members(&ie), type, &ie) == 0);
+}
+
+static bool picked_f_teid(const struct pfcp_ie *group, const struct pdr_rule *pdr,
+			  struct pfcp_f_teid *ret)
+{
+	const struct fteid *fteid = &pdr->pdi.fteid;
+
+	*ret = (struct pfcp_f_teid){
+		.flags = PFCP_F_TEID_V4, .teid = fteid->teid, .v4 = fteid->v4};
+	return pdr->pdi.has_fteid && fteid->choose && !pdr->pdi.has_endpoint &&
+	       asks_for(group, PFCP_IE_F_TEID);
+}
+
+// The address alone, and the length of an IPv6 prefix that is no /64 in the form in which it was asked for.
+static bool picked_ue_ip(const struct pfcp_ie *group, const struct pdr_rule *pdr,
+			 struct pfcp_ue_ip_address *ret)
+{
+	const struct ue_ip *ue = &pdr->pdi.ue_ip;
+
+	*ret = (struct pfcp_ue_ip_address){.v4 = ue->v4, .v6 = ue->v6};
+	if (ue->choose_v4)
+		ret->flags |= PFCP_UE_IP_ADDRESS_V4;
+	if (ue->choose_v6)
+		ret->flags |= PFCP_UE_IP_ADDRESS_V6;
+	if (ue->choose_v6 && ue->v6_prefix != 64) {
+		ret->flags |= ue->delegated ? PFCP_UE_IP_ADDRESS_IPV6D : PFCP_UE_IP_ADDRESS_IP6PL;
+		ret->delegation_bits = (uint8_t)(64 - ue->v6_prefix);
+		ret->prefix_len = ue->v6_prefix;
+	}
+	return pdr->pdi.has_ue_ip && (ue->choose_v4 || ue->choose_v6) &&
+	       asks_for(group, PFCP_IE_UE_IP_ADDRESS);
+}
+
+// The F-TEIDs and UE addresses that we picked for the PDRs in the request's IEs of type `rule`.
 static void picked_encode(struct pfcp_writer *w, const struct n4_request *rq,
 			  const struct n4_session *session, uint16_t rule, uint16_t answer)
 {
@@ -52,8 +93,10 @@ static void picked_encode(struct pfcp_writer *w, const struct n4_request *rq,
 	struct pfcp_ie group, ie;
 
 	while (pfcp_ie_next(&ies, &group) > 0) {
+		struct pfcp_ue_ip_address ue_ip;
+		struct pfcp_f_teid f_teid;
 		const struct pdr_rule *pdr;
-		struct pfcp_f_teid f_teid = {.flags = PFCP_F_TEID_V4};
+		bool has_f_teid, has_ue_ip;
 		uint64_t id;
 
 		if (group.type != rule ||
@@ -61,15 +104,13 @@ static void picked_encode(struct pfcp_writer *w, const struct n4_request *rq,
 		    pfcp_uint_decode(&ie, &id, &unused) < 0)
 			continue;
 		pdr = rules_pdr_lookup(session->rules, (uint16_t)id);
-		if (!pdr || !pdr->pdi.has_fteid || !pdr->pdi.fteid.choose || pdr->pdi.has_endpoint)
+		if (!pdr)
 			continue;
-		if (rule == PFCP_IE_UPDATE_PDR &&
-		    (pfcp_ie_find(pfcp_ie_members(&group), PFCP_IE_PDI, &ie) < 0 ||
-		     pfcp_ie_find(pfcp_ie_members(&ie), PFCP_IE_F_TEID, &ie) < 0))
-			continue;
-		f_teid.teid = pdr->pdi.fteid.teid;
-		f_teid.v4 = pdr->pdi.fteid.v4;
-		pfcp_created_pdr_encode(w, answer, pdr->id, &f_teid, NULL);
+		has_f_teid = picked_f_teid(&group, pdr, &f_teid);
+		has_ue_ip = picked_ue_ip(&group, pdr, &ue_ip);
+		if (has_f_teid || has_ue_ip)
+			pfcp_created_pdr_encode(w, answer, pdr->id, has_f_teid ? &f_teid : NULL,
+						has_ue_ip ? &ue_ip : NULL);
 	}
 }
 

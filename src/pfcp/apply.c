@@ -12,12 +12,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "neigh/neigh.h"
+#include "pfcp/ue_addr.h"
 #include "rules/arena.h"
 #include "rules/check.h"
 #include "rules/compile.h"
 #include "rules/expand.h"
-#include "session/locator_lookup.h"
+#include "session/locator.h"
 #include "session/policy_rules.h"
+#include "session/ue_pool.h"
 #include "worker/mailbox.h"
 
 static_assert(RULESET_MAX_PLACES == SESSION_PLACES,
@@ -54,7 +56,7 @@ void n4_change_free(struct n4_change *change)
 
 static bool ue_key_eq(const struct ue_key *a, const struct ue_key *b)
 {
-	return a->iface == b->iface && addr_eq(&a->addr, &b->addr);
+	return a->iface == b->iface && prefix_eq(&a->prefix, &b->prefix);
 }
 
 static bool holds_ue_key(const struct n4_holding *holding, const struct ue_key *key)
@@ -65,24 +67,33 @@ static bool holds_ue_key(const struct n4_holding *holding, const struct ue_key *
 	return false;
 }
 
-// Tells the steering of the ports about an address that no configured pool announces.
+// Whether the port brings up what goes to this prefix already, for a pool that it is in.
+static bool in_pools(const struct n4_env *env, const struct ue_key *key)
+{
+	for (unsigned i = 0; i < env->n_nis; i++)
+		for (unsigned k = 0; k < env->nis[i].n_pools; k++) {
+			const struct prefix *pool = &env->nis[i].pools[k];
+
+			if (env->nis[i].iface == key->iface && pool->len <= key->prefix.len &&
+			    prefix_contains(pool, &key->prefix.addr))
+				return true;
+		}
+	return false;
+}
+
+// Tells the steering of the ports about a prefix that no configured pool announces.
 static void announce(struct n4 *n4, const struct ue_key *key, bool add)
 {
-	const struct locator_iface *li = &n4->env.locator->iface[key->iface];
-	uint64_t dense = locator_dense_key(&key->addr);
-	bool v4 = key->addr.family == ADDR_V4;
-	struct prefix prefix = {.addr = key->addr, .len = v4 ? 32 : 64};
-
-	if (!n4->env.ue_prefix ||
-	    (v4 ? locator_dense(li->v4, li->n_v4, dense) : locator_dense(li->v6, li->n_v6, dense)))
-		return;
-	n4->env.ue_prefix(n4->env.ue_prefix_ctx, key->iface, &prefix, add);
+	if (n4->env.ue_prefix && !in_pools(&n4->env, key))
+		n4->env.ue_prefix(n4->env.ue_prefix_ctx, key->iface, &key->prefix, add);
 }
 
 static void ue_key_del(struct n4 *n4, const struct ue_key *key)
 {
-	locator_ue_del(n4->env.locator, key->iface, &key->addr);
+	locator_prefix_del(n4->env.locator, key->iface, &key->prefix);
 	announce(n4, key, false);
+	if (n4->env.ue_pools && !key->framed)
+		ue_pools_rest(n4->env.ue_pools, key->iface, &key->prefix, clock_now_ns());
 }
 
 // Deletes the keys of `holding` that `but` does not have; `but` may be NULL.
@@ -94,21 +105,42 @@ static void ue_keys_del(struct n4 *n4, const struct n4_holding *holding,
 			ue_key_del(n4, &holding->ue_keys[i]);
 }
 
-// The PDR that brings this address in, for the answer.
-static uint16_t ue_key_pdr(const struct rules *rules, const struct ue_key *key)
+static bool list_has(const struct prefix *list, unsigned n, const struct prefix *prefix)
 {
-	for (unsigned i = 0; i < rules->n_pdrs; i++) {
-		const struct ue_ip *ue = &rules->pdrs[i].pdi.ue_ip;
+	for (unsigned i = 0; i < n; i++)
+		if (prefix_eq(&list[i], prefix))
+			return true;
+	return false;
+}
 
-		if (!rules->pdrs[i].pdi.has_ue_ip)
-			continue;
-		if (key->addr.family == ADDR_V4 && ue->has_v4 && ue->v4.s_addr == key->addr.v4)
-			return rules->pdrs[i].id;
-		if (key->addr.family == ADDR_V6 && ue->has_v6 &&
-		    memcmp(&ue->v6, key->addr.v6, 8) == 0)
-			return rules->pdrs[i].id;
-	}
-	return rules->pdrs[0].id;
+static bool pdi_names(const struct pdi *pdi, const struct ue_key *key)
+{
+	const struct prefix *prefix = &key->prefix;
+	struct addr v6 = addr_v6(pdi->ue_ip.v6.s6_addr);
+
+	if (list_has(pdi->framed, pdi->n_framed, prefix) || list_has(pdi->more, pdi->n_more, prefix))
+		return true;
+	if (!pdi->has_ue_ip)
+		return false;
+	if (prefix->addr.family == ADDR_V4)
+		return pdi->ue_ip.has_v4 && pdi->ue_ip.v4.s_addr == prefix->addr.v4;
+	return pdi->ue_ip.has_v6 && pdi->ue_ip.v6_prefix == prefix->len &&
+	       prefix_contains(prefix, &v6);
+}
+
+// What brings this key in, for the answer.
+static int ue_key_fault(const struct rules *rules, const struct ue_key *key, enum pfcp_cause cause,
+			const char *text, struct pfcp_fault *fault)
+{
+	uint16_t ie = PFCP_IE_UE_IP_ADDRESS;
+	unsigned i = 0;
+
+	while (i + 1u < rules->n_pdrs && !pdi_names(&rules->pdrs[i].pdi, key))
+		i++;
+	if (key->framed)
+		ie = key->prefix.addr.family == ADDR_V4 ? PFCP_IE_FRAMED_ROUTE
+							: PFCP_IE_FRAMED_IPV6_ROUTE;
+	return fault_rule(fault, cause, RULE_PDR, rules->pdrs[i].id, ie, text);
 }
 
 // Makes the session the one that the new addresses lead to. Done before the owner knows of it, so that of
@@ -126,7 +158,8 @@ static int ue_keys_add(struct n4_change *change, struct pfcp_fault *fault)
 
 		if (holds_ue_key(old, key))
 			continue;
-		rc = locator_ue_add(n4->env.locator, key->iface, &key->addr, ref);
+		rc = locator_prefix_add(n4->env.locator, key->iface, &key->prefix, key->framed,
+					ref);
 		if (rc == 0) {
 			announce(n4, key, true);
 			continue;
@@ -134,11 +167,12 @@ static int ue_keys_add(struct n4_change *change, struct pfcp_fault *fault)
 		while (i-- > 0)
 			if (!holds_ue_key(old, &change->holding.ue_keys[i]))
 				ue_key_del(n4, &change->holding.ue_keys[i]);
-		return fault_rule(fault,
-				  rc == -EEXIST ? PFCP_CAUSE_RULE_FAILURE : PFCP_CAUSE_NO_RESOURCES,
-				  RULE_PDR, ue_key_pdr(change->rules, key), PFCP_IE_UE_IP_ADDRESS,
-				  rc == -EEXIST ? "UE address of another session"
-						: "no room for a further UE address");
+		return rc == -EEXIST
+			       ? ue_key_fault(change->rules, key, PFCP_CAUSE_RULE_FAILURE,
+					      "UE address or framed route of another session", fault)
+			       : ue_key_fault(change->rules, key, PFCP_CAUSE_NO_RESOURCES,
+					      "no room for a further UE address or framed route",
+					      fault);
 	}
 	return 0;
 }
@@ -409,7 +443,8 @@ void n4_change_mark_end(struct n4_change *change, uint32_t far)
 			(struct n4_end_marker){.teid = old->teid, .v4 = old->v4};
 }
 
-int n4_change_begin(struct n4_change *change, struct pfcp_fault *fault)
+// The same, when the UE's addresses are picked.
+static int begin_assigned(struct n4_change *change, struct pfcp_fault *fault)
 {
 	struct n4 *n4 = change->n4;
 	struct n4_session *session = change->session;
@@ -439,6 +474,16 @@ int n4_change_begin(struct n4_change *change, struct pfcp_fault *fault)
 	return -EINVAL;
 }
 
+int n4_change_begin(struct n4_change *change, struct pfcp_fault *fault)
+{
+	if (ue_addr_assign(change->n4, change->rules, fault) < 0)
+		return -EINVAL;
+	if (begin_assigned(change, fault) == 0)
+		return 0;
+	ue_addr_undo(change->n4, change->rules);
+	return -EINVAL;
+}
+
 int n4_change_end(struct n4_change *change)
 {
 	struct n4_session *session = change->session;
@@ -462,6 +507,7 @@ static void give_all(struct n4 *n4, struct n4_session *session)
 	ue_keys_del(n4, &session->holding, NULL);
 	holding_give(n4, &session->holding);
 	fteid_give(n4, &session->slot, session->rules, fteid_numbers(session->rules));
+	ue_addr_give(n4, session->rules);
 	slots_give(n4->env.slots, &session->slot);
 	app_rules_given(n4, session, session->rules, NULL);
 	rules_free(session->rules);
@@ -486,6 +532,7 @@ static void change_commit(struct n4_change *change)
 		fteid_give(n4, &session->slot, session->rules, change->tunnels.dropped);
 		app_rules_given(n4, session, session->rules, change->rules);
 	}
+	ue_addr_commit(n4, change->rules);
 	rules_free(session->rules);
 	session->rules = change->rules;
 	session->holding = change->holding;

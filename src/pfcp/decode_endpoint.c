@@ -18,6 +18,16 @@ static uint8_t side(const struct rules *rules, const struct endpoint_rule *endpo
 	return user ? user->pdi.source : IF_CORE;
 }
 
+// A traffic endpoint has one UE address of each family at most, and says it.
+static int check_ue(struct decode *d, struct pdr_rule *pdr)
+{
+	if (pdr->pdi.n_more == 0 && !pdr->pdi.ue_ip.choose_v4 && !pdr->pdi.ue_ip.choose_v6)
+		return 0;
+	rules_pdr_more_set(pdr, NULL, 0);
+	return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, PFCP_IE_UE_IP_ADDRESS,
+			    "several UE addresses in a traffic endpoint, or one to be picked");
+}
+
 int decode_endpoint(struct decode *d, struct endpoint_rule *endpoint, const struct pfcp_ie *group)
 {
 	struct pdr_rule pdr = {.pdi = endpoint->pdi, .tunnel = endpoint->tunnel};
@@ -25,7 +35,7 @@ int decode_endpoint(struct decode *d, struct endpoint_rule *endpoint, const stru
 	if (!d->update)
 		pdr.pdi.ni = RULES_NI_NONE;
 	pdr.pdi.source = side(d->rules, endpoint);
-	if (decode_endpoint_pdi(d, &pdr, group) < 0)
+	if (decode_endpoint_pdi(d, &pdr, group) < 0 || check_ue(d, &pdr) < 0)
 		return -EINVAL;
 	if (pdr.pdi.has_fteid && !pdr.tunnel && !rules_endpoint_user(d->rules, endpoint->id))
 		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, PFCP_IE_F_TEID,

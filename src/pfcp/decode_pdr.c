@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pfcp/decode.h"
+#include "pfcp/decode_ue.h"
 #include "pfcp/pfd.h"
 #include "rules/sdf.h"
 
@@ -141,52 +142,6 @@ static int take_fteid(struct decode *d, void *rule, const struct pfcp_ie *ie)
 	return 0;
 }
 
-static uint8_t ue_prefix_bits(const struct pfcp_ue_ip_address *value)
-{
-	if (value->flags & PFCP_UE_IP_ADDRESS_IP6PL)
-		return value->prefix_len;
-	if (value->flags & PFCP_UE_IP_ADDRESS_IPV6D)
-		return (uint8_t)(64 - value->delegation_bits);
-	return 64;
-}
-
-// Two IEs may come, one for each family.
-static int take_ue_ip(struct decode *d, void *rule, const struct pfcp_ie *first)
-{
-	struct pdr_rule *pdr = rule;
-	struct pfcp_cursor ies = d->ies;
-	struct pfcp_ue_ip_address value;
-	struct ue_ip ue = {.v6_prefix = 64};
-	struct pfcp_ie ie;
-
-	while (decode_next(&ies, first->type, &ie)) {
-		if (ie.len == 0 && d->update)
-			continue;
-		if (pfcp_ue_ip_address_decode(&ie, &value, d->fault) < 0)
-			return -EINVAL;
-		if (value.flags & (PFCP_UE_IP_ADDRESS_CHV4 | PFCP_UE_IP_ADDRESS_CHV6))
-			return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie.type,
-					    "UE addresses are not allocated by this UPF");
-		if ((value.flags & PFCP_UE_IP_ADDRESS_V4 && ue.has_v4) ||
-		    (value.flags & PFCP_UE_IP_ADDRESS_V6 && ue.has_v6))
-			return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie.type,
-					    "more than one UE address of a family in a PDR");
-		ue.destination |= (value.flags & PFCP_UE_IP_ADDRESS_SD) != 0;
-		if (value.flags & PFCP_UE_IP_ADDRESS_V4) {
-			ue.has_v4 = true;
-			ue.v4 = value.v4;
-		}
-		if (value.flags & PFCP_UE_IP_ADDRESS_V6) {
-			ue.has_v6 = true;
-			ue.v6 = value.v6;
-			ue.v6_prefix = ue_prefix_bits(&value);
-		}
-	}
-	pdr->pdi.has_ue_ip = ue.has_v4 || ue.has_v6;
-	pdr->pdi.ue_ip = ue;
-	return 0;
-}
-
 static int read_filter(struct decode *d, const struct pfcp_ie *ie, struct sdf *ret)
 {
 	struct pfcp_sdf_filter value;
@@ -286,6 +241,7 @@ static void endpoint_parts_clear(struct pdr_rule *pdr)
 	pdr->pdi.ni = RULES_NI_NONE;
 	pdr->pdi.has_ue_ip = false;
 	pdr->pdi.ue_ip = (struct ue_ip){0};
+	rules_pdr_more_set(pdr, NULL, 0); // none: cannot fail
 	if (pdr->pdi.endpoint_qfis)
 		pdr->pdi.qfis = 0;
 	pdr->pdi.endpoint_qfis = false;
@@ -310,20 +266,20 @@ static int take_endpoint(struct decode *d, void *rule, const struct pfcp_ie *fir
 }
 
 // The source interface and its type go first: the F-TEID's interface follows from them. What would narrow
-// the PDR and has no row is refused; Framed-Route, which would widen it, is left out (FRRT is not offered).
+// the PDR and has no row is refused.
 static const struct decode_row pdi_rows[] = {
 	{PFCP_IE_SOURCE_INTERFACE, true, take_source},
 	{PFCP_IE_3GPP_INTERFACE_TYPE, false, take_if_type},
 	{PFCP_IE_TRAFFIC_ENDPOINT_ID, false, take_endpoint},
 	{PFCP_IE_NETWORK_INSTANCE, false, take_ni},
 	{PFCP_IE_F_TEID, false, take_fteid},
-	{PFCP_IE_UE_IP_ADDRESS, false, take_ue_ip},
+	{PFCP_IE_UE_IP_ADDRESS, false, decode_ue_ip},
+	{PFCP_IE_FRAMED_ROUTE, false, decode_framed},
+	{PFCP_IE_FRAMED_IPV6_ROUTE, false, decode_framed},
+	{PFCP_IE_FRAMED_ROUTING, false, decode_framed_routing},
 	{PFCP_IE_SDF_FILTER, false, take_filters},
 	{PFCP_IE_APPLICATION_ID, false, take_app},
 	{PFCP_IE_QFI, false, take_qfis},
-	{PFCP_IE_FRAMED_ROUTE, false, decode_nothing},
-	{PFCP_IE_FRAMED_ROUTING, false, decode_nothing},
-	{PFCP_IE_FRAMED_IPV6_ROUTE, false, decode_nothing},
 };
 
 // What may not stand beside a Traffic Endpoint ID (7.5.2.2), since the endpoint says it.
@@ -359,7 +315,7 @@ static const struct decode_row endpoint_rows[] = {
 	{PFCP_IE_3GPP_INTERFACE_TYPE, false, take_if_type},
 	{PFCP_IE_NETWORK_INSTANCE, false, take_ni},
 	{PFCP_IE_F_TEID, false, take_fteid},
-	{PFCP_IE_UE_IP_ADDRESS, false, take_ue_ip},
+	{PFCP_IE_UE_IP_ADDRESS, false, decode_ue_ip},
 	{PFCP_IE_QFI, false, take_qfis},
 	{PFCP_IE_RAT_TYPE, false, decode_nothing},
 };
@@ -419,6 +375,7 @@ static int take_urr_ids(struct decode *d, void *rule, const struct pfcp_ie *ie)
 static const struct decode_row pdr_rows[] = {
 	{PFCP_IE_PRECEDENCE, true, take_precedence},
 	{PFCP_IE_PDI, true, take_pdi},
+	{PFCP_IE_UE_IP_ADDRESS_POOL_IDENTITY, false, decode_ue_pool},
 	{PFCP_IE_OUTER_HEADER_REMOVAL, false, take_outer_header_removal},
 	{PFCP_IE_FAR_ID, false, take_far_id},
 	{PFCP_IE_QER_ID, false, take_qer_ids},
@@ -436,6 +393,7 @@ int decode_pdr(struct decode *d, struct pdr_rule *pdr, const struct pfcp_ie *gro
 	if (!d->update) {
 		pdr->outer_header_removal = -1;
 		pdr->pdi.ni = RULES_NI_NONE;
+		pdr->pdi.ue_ip.pool = RULES_NI_NONE;
 	}
 	return decode_group(d, pdr, group, pdr_rows, DECODE_ROWS(pdr_rows));
 }

@@ -26,10 +26,10 @@ static const struct up_feature features[] = {
 	FEATURE(PDIU, true, "traffic endpoints shorten PDIs"),
 	FEATURE(QUOAC, false, "a FAR says what happens when a quota is used up"),
 	FEATURE(TRACE, false, "sessions can be traced"),
-	FEATURE(FRRT, false, "framed routes"),
+	FEATURE(FRRT, true, "framed routes"),
 	FEATURE(PFDE, true, "a PFD may have several values of a kind"),
 	FEATURE(EPFAR, false, "an association can be released with final reports"),
-	FEATURE(UEIP, false, "UE addresses are picked by the UPF"),
+	FEATURE(UEIP, true, "UE addresses are picked by the UPF"),
 	FEATURE(SSET, false, "a set of SMFs shares an association"),
 	FEATURE(MPAS, false, "SMFs of a set have associations of their own"),
 	FEATURE(MNOP, false, "packets are counted beside bytes"),
@@ -37,7 +37,7 @@ static const struct up_feature features[] = {
 	FEATURE(VTIME, false, "quotas have a validity time"),
 	FEATURE(DPDRA, true, "PDRs can become active, or inactive, at a given time"),
 	FEATURE(ADPDP, true, "predefined rules are activated by name"),
-	FEATURE(IP6PL, false, "a UE's IPv6 prefix may be other than /64"),
+	FEATURE(IP6PL, true, "a UE's IPv6 prefix may be other than /64"),
 };
 
 #define N_FEATURES (sizeof(features) / sizeof(features[0]))

@@ -6,6 +6,7 @@
 #include "pfcp/handle_node.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -64,6 +65,29 @@ static bool has_node_id(uint8_t type)
 	return false;
 }
 
+// The pools that UE addresses are picked from: one for each network instance that has any, and by its name.
+static void pools_encode(struct pfcp_writer *w, const struct n4_env *env)
+{
+	for (unsigned i = 0; i < env->n_nis; i++) {
+		const struct n4_ni *ni = &env->nis[i];
+		struct pfcp_pool_identity identity = {
+			.id = {.data = (const uint8_t *)ni->name, .len = (uint16_t)strlen(ni->name)}};
+		uint8_t families = 0;
+		size_t group;
+
+		for (unsigned k = 0; k < ni->n_pools; k++)
+			families |= ni->pools[k].addr.family == ADDR_V4 ? PFCP_IP_VERSION_V4
+									: PFCP_IP_VERSION_V6;
+		if (!families)
+			continue;
+		group = pfcp_group_begin(w, PFCP_IE_UE_IP_ADDRESS_POOL_INFORMATION);
+		pfcp_pool_identity_encode(w, &identity);
+		pfcp_name_encode(w, PFCP_IE_NETWORK_INSTANCE, ni->name);
+		pfcp_uint_encode(w, PFCP_IE_IP_VERSION, families);
+		pfcp_group_end(w, group);
+	}
+}
+
 // Answers a node request with our Node ID and the cause, and with what an answer of its type must have in
 // any case.
 static void node_answer(struct n4_request *rq, const struct pfcp_fault *fault)
@@ -79,8 +103,11 @@ static void node_answer(struct n4_request *rq, const struct pfcp_fault *fault)
 		pfcp_uint_encode(&w, PFCP_IE_RECOVERY_TIME_STAMP, n4->recovery);
 	if (rq->retained)
 		pfcp_uint_encode(&w, PFCP_IE_PFCPASRSP_FLAGS, PFCP_PFCPASRSP_FLAGS_PSREI);
-	if (rq->type == PFCP_ASSOCIATION_SETUP_REQUEST && fault->cause == 0)
+	if (rq->type == PFCP_ASSOCIATION_SETUP_REQUEST && fault->cause == 0) {
 		up_features_encode(&w);
+		if (n4->env.ue_pools)
+			pools_encode(&w, &n4->env);
+	}
 	n4_answer(rq, &w);
 }
 

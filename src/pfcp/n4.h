@@ -33,6 +33,7 @@ struct node_reports;
 struct predefined_rule;
 struct rule_arena;
 struct slots;
+struct ue_pools;
 struct worker;
 struct xact_in;
 struct xact_table;
@@ -66,6 +67,7 @@ struct n4_conf {
 	uint32_t max_sessions;
 	uint32_t max_pdrs;             // a session
 	uint32_t max_filters;          // SDF filters of a PDR
+	uint32_t seid_rest_s;          // a SEID is not given again before
 	uint32_t max_answers;          // stored answers and requests in progress, in all
 	uint32_t max_answers_per_peer; // of them, for one address
 	uint64_t max_answer_bytes;     // memory of transactions above which the oldest answers go
@@ -98,12 +100,15 @@ struct n4_iface {
 struct n4_ni {
 	const char *name;
 	uint8_t iface; // of its N6 side: the address space of its UEs
+	const struct prefix *pools; // of its UEs' addresses
+	unsigned n_pools;
 };
 
 // The parts of the daemon that sessions are made in. All outlive the context.
 struct n4_env {
 	struct slots *slots;
 	struct locator *locator;
+	struct ue_pools *ue_pools; // NULL: no UE address is picked here
 	struct rule_arena *arena;
 	struct neigh *neigh;
 	struct worker **workers;
@@ -118,7 +123,8 @@ struct n4_env {
 	// The chain of a direction for rules with these needs (rules/compile.h); service_chain() but in tests.
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs);
 	void *chain_ctx;
-	// Says that a UE address outside of the configured pools is in use, or no longer. May be NULL.
+	// Says that a prefix of a UE, or one behind it, outside of the configured pools is in use, or no longer.
+	// May be NULL.
 	void (*ue_prefix)(void *ctx, unsigned iface, const struct prefix *prefix, bool add);
 	void *ue_prefix_ctx;
 	struct pfd_table *pfds; // n4_new() makes it

@@ -10,12 +10,14 @@
 
 #include "base/clock.h"
 #include "base/rand.h"
+#include "base/rest.h"
 #include "pfcp/assoc.h"
 #include "pfcp/apply.h"
 #include "pfcp/pfd.h"
 #include "pfcp/report.h"
 
 #define BUCKETS_MIN 64
+#define SEIDS_RESTING_MAX 65536
 
 // Restored sessions may have SEIDs that were not random, so the number is mixed.
 static struct n4_session **bucket_get(const struct n4_sessions *table, uint64_t seid)
@@ -68,6 +70,7 @@ static void table_free(struct n4_sessions *table)
 {
 	free(table->ni_ifaces);
 	free(table->edges);
+	rest_free(table->seids);
 	free(table->cp_buckets);
 	free(table->buckets);
 	free(table);
@@ -90,7 +93,8 @@ int n4_sessions_init(struct n4 *n4)
 	table->cp_keys[0] = rand_u64() | 1;
 	table->cp_keys[1] = rand_u64() | 1;
 	table->cp_buckets = calloc(buckets, sizeof(struct n4_session *));
-	if (!table->buckets || !table->cp_buckets ||
+	table->seids = rest_new(SEIDS_RESTING_MAX);
+	if (!table->buckets || !table->cp_buckets || !table->seids ||
 	    session_edges_init(table, n4->conf.max_sessions) < 0 ||
 	    compile_conf_init(n4, table) < 0) {
 		table_free(table);
@@ -146,6 +150,25 @@ void n4_session_each_from(const struct n4 *n4, uint64_t seid,
 				return;
 }
 
+// Lets go of the SEIDs that have rested for long enough.
+static void seids_expire(const struct n4 *n4)
+{
+	uint64_t rest_ns = n4->conf.seid_rest_s * NS_PER_SEC, now = clock_now_ns(), seid;
+
+	while (now >= rest_ns && rest_take(n4->sessions->seids, now - rest_ns, &seid) == 0)
+		;
+}
+
+static uint64_t seid_pick(const struct n4 *n4)
+{
+	uint64_t seid;
+
+	do
+		seid = rand_u64();
+	while (seid == 0 || n4_session_lookup(n4, seid) || rest_has(n4->sessions->seids, seid));
+	return seid;
+}
+
 struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t seid)
 {
 	struct n4_session *session = calloc(1, sizeof(*session));
@@ -153,8 +176,9 @@ struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t s
 
 	if (!session)
 		return NULL;
-	while (seid == 0 || n4_session_lookup(n4, seid))
-		seid = rand_u64();
+	seids_expire(n4);
+	if (seid == 0 || n4_session_lookup(n4, seid))
+		seid = seid_pick(n4);
 	session->seid = seid;
 	session->assoc = assoc;
 	session->since_s = clock_wall_s();
@@ -227,6 +251,7 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	session_edge_forget(n4, session);
 	if (session->refresh)
 		TAILQ_REMOVE(&n4->sessions->refresh, session, of_refresh);
+	rest_add(n4->sessions->seids, session->seid, clock_now_ns());
 	LIST_REMOVE(session, of_assoc);
 	session->assoc->n_sessions--;
 	rules_free(session->rules);

@@ -25,6 +25,7 @@ struct n4_reporting; // pfcp/report.c
 struct pfcp_msg;
 struct session_batch;
 struct session_set;
+struct rest;
 
 // What a session's rules hold outside of the model: taken before the owner is told, given back after it has
 // switched to others.
@@ -109,6 +110,7 @@ struct n4_sessions {
 	uint64_t cp_keys[2];            // random: peers choose what is hashed
 	struct n4_session **edges;      // a heap, earliest first (edges.c); room for all sessions
 	uint32_t n_edges;
+	struct rest *seids; // of sessions that ended a short while ago
 	struct compile_conf compile;
 	uint8_t *ni_ifaces; // what compile points to
 };
@@ -116,7 +118,8 @@ struct n4_sessions {
 int n4_sessions_init(struct n4 *n4);
 void n4_sessions_fini(struct n4 *n4);
 
-// A session of the association, with `seid` if that is not 0 and no session has it, else a random one. NULL
+// A session of the association, with `seid` if that is not 0 and no session has it, else a random one that no
+// session had for n4_conf.seid_rest_s. NULL
 // without memory. It has no slot yet.
 struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t seid);
 // Gives it to another association, of the same SMF set.

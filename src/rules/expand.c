@@ -117,6 +117,8 @@ static int derive(struct expand *e, const struct pdr_rule *from, const struct sd
 
 	pdr.pdi.filters = NULL;
 	pdr.pdi.n_filters = 0;
+	pdr.pdi.more = pdr.pdi.framed = NULL;
+	pdr.pdi.n_more = pdr.pdi.n_framed = 0;
 	if (place >= 0 && take_action(e, &pdr, (unsigned)place) != 0)
 		return -EINVAL;
 	if (!pdr.has_far)
@@ -130,7 +132,8 @@ static int derive(struct expand *e, const struct pdr_rule *from, const struct sd
 	if (!added)
 		return no_memory(e);
 	*added = pdr;
-	if (rules_pdr_filters_set(added, filters, n_filters) != 0)
+	if (rules_pdr_filters_set(added, filters, n_filters) != 0 ||
+	    rules_pdr_prefixes_copy(added, from) != 0)
 		return no_memory(e);
 	return 0;
 }

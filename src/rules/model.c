@@ -263,6 +263,25 @@ int rules_pdr_filters_set(struct pdr_rule *pdr, const struct sdf *filters, unsig
 	return 0;
 }
 
+int rules_pdr_prefixes_copy(struct pdr_rule *pdr, const struct pdr_rule *from)
+{
+	struct prefix *more, *framed;
+
+	if (!array_copy(from->pdi.more, from->pdi.n_more, sizeof(*more), &more))
+		return -ENOMEM;
+	if (!array_copy(from->pdi.framed, from->pdi.n_framed, sizeof(*framed), &framed)) {
+		free(more);
+		return -ENOMEM;
+	}
+	free(pdr->pdi.more);
+	free(pdr->pdi.framed);
+	pdr->pdi.more = more;
+	pdr->pdi.n_more = from->pdi.n_more;
+	pdr->pdi.framed = framed;
+	pdr->pdi.n_framed = from->pdi.n_framed;
+	return 0;
+}
+
 // The PDR's filter that defines this BID.
 static const struct sdf *pdr_filter_by_bid(const struct pdr_rule *pdr, uint32_t bid)
 {

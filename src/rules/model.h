@@ -253,6 +253,8 @@ int rules_pdr_filters_set(struct pdr_rule *pdr, const struct sdf *filters, unsig
 int rules_pdr_more_set(struct pdr_rule *pdr, const struct prefix *more, unsigned n);
 // The same for its framed routes of one family. -E2BIG beyond RULES_MAX_FRAMED of both.
 int rules_pdr_framed_set(struct pdr_rule *pdr, uint8_t family, const struct prefix *framed, unsigned n);
+// Gives it copies of another PDR's further prefixes and framed routes in the place of its own. -ENOMEM.
+int rules_pdr_prefixes_copy(struct pdr_rule *pdr, const struct pdr_rule *from);
 
 // Gives a place to each QER that limits a rate and to each URR, the lowest that is free; RULES_MAX_PLACES of
 // either always have one. The first two of meters, and the first of usage, are the fast ones.

@@ -25,6 +25,7 @@
 #include "rules/arena.h"
 #include "session/locator.h"
 #include "session/slots.h"
+#include "session/ue_pool.h"
 #include "unit.h"
 #include "worker/mailbox.h"
 #include "worker/worker.h"
@@ -33,6 +34,7 @@
 #define KIT_N3 0 // interfaces
 #define KIT_N6 1
 #define KIT_PEERS 64
+#define KIT_REST_S 10 // that a picked UE address rests
 
 #define RECOVERY 0xe81fe7b4u // of the peer
 
@@ -44,11 +46,12 @@ struct kit_conf {
 	unsigned peers; // GTP-U peers that may exist
 	const char *n3; // its address
 	bool n9;        // a third interface, 198.51.100.9
+	const char *pool; // of IPv4 addresses; NULL: 10.45.0.0/16
 };
 
 #define KIT_CONF                                                                                   \
 	{                                                                                          \
-		16, 32, 1000, 64, 1u << 20, 16, "127.0.0.7", false                                 \
+		16, 32, 1000, 64, 1u << 20, 16, "127.0.0.7", false, NULL                           \
 	}
 
 // The neighbours of the test: every address has a route but one.
@@ -66,6 +69,7 @@ struct kit {
 	struct n4 *n4;
 	struct slots *slots;
 	struct locator *locator;
+	struct ue_pools *pools;
 	struct rule_arena arena;
 	struct teid_scheme scheme;
 	struct neigh neigh;
@@ -92,7 +96,8 @@ static struct kit kit;
 static const struct predefined_rule *kit_predefined;
 static unsigned kit_n_predefined;
 
-static const struct n4_ni kit_nis[] = {{"internet", KIT_N6}, {"ims.example", KIT_N6}};
+static struct prefix kit_pools[2]; // of "internet"
+static const struct n4_ni kit_nis[] = {{"internet", KIT_N6, kit_pools, 2}, {"ims.example", KIT_N6}};
 
 // --- the parts that are not real -------------------------------------------------------------------------
 
@@ -143,7 +148,7 @@ static uint64_t kit_chain(void *ctx, bool up, unsigned needs)
 static void kit_ue_prefix(void *ctx, unsigned iface, const struct prefix *prefix, bool add)
 {
 	CU_ASSERT_EQUAL(iface, KIT_N6);
-	CU_ASSERT(prefix->len == (prefix->addr.family == ADDR_V4 ? 32 : 64));
+	CU_ASSERT(prefix->len > 0 && prefix_is_network(prefix));
 	kit.prefixes += add ? 1 : -1;
 }
 
@@ -207,7 +212,8 @@ static inline void kit_open(const struct kit_conf *conf)
 {
 	static const uint32_t key[TEID_KEY_WORDS] = {0x2545f491, 0x9e3779b9, 0x85ebca6b, 0xc2b2ae35,
 						     0x27d4eb2f};
-	struct prefix pool;
+	struct ue_pools_conf pc = {.rest_ns = KIT_REST_S * NS_PER_SEC, .fresh_first = 64};
+	const char *pools[] = {conf->pool ? conf->pool : "10.45.0.0/16", "2001:db8:aa00::/48"};
 	struct n4_conf nc;
 	struct n4_env env = {0};
 
@@ -221,8 +227,13 @@ static inline void kit_open(const struct kit_conf *conf)
 	kit.slots = slots_new(KIT_WORKERS, conf->slots, conf->tunnels, &kit.scheme);
 	kit.locator = locator_new(1024, 64, NULL);
 	CU_ASSERT_FATAL(kit.slots && kit.locator);
-	CU_ASSERT_FATAL(prefix_parse("10.45.0.0/16", &pool) == 0);
-	CU_ASSERT_FATAL(locator_pool_add(kit.locator, KIT_N6, &pool) == 0);
+	kit.pools = ue_pools_new(&pc);
+	CU_ASSERT_FATAL(kit.pools != NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		CU_ASSERT_FATAL(prefix_parse(pools[i], &kit_pools[i]) == 0);
+		CU_ASSERT_FATAL(locator_pool_add(kit.locator, KIT_N6, &kit_pools[i]) == 0);
+		CU_ASSERT_FATAL(ue_pools_add(kit.pools, 0, KIT_N6, &kit_pools[i], 0) == 0);
+	}
 	kit_workers_open(conf);
 	kit.neigh.most = conf->peers;
 	kit.ifaces[KIT_N3] = (struct n4_iface){.name = "n3", .roles = N4_ROLE_N3, .has_v4 = true};
@@ -233,6 +244,7 @@ static inline void kit_open(const struct kit_conf *conf)
 	inet_pton(AF_INET, "198.51.100.9", &kit.ifaces[2].v4);
 	env.slots = kit.slots;
 	env.locator = kit.locator;
+	env.ue_pools = kit.pools;
 	env.arena = &kit.arena;
 	env.neigh = &kit.neigh;
 	env.workers = kit.workers;
@@ -275,7 +287,7 @@ static inline void kit_run(void)
 
 struct kit_counts {
 	uint32_t sessions, slots[KIT_WORKERS], tunnels[KIT_WORKERS], tables[KIT_WORKERS];
-	uint32_t blocks, dense, hashed_v4, hashed_v6, teids;
+	uint32_t blocks, dense, hashed_v4, hashed_v6, routes, teids;
 	unsigned peers, peer_refs;
 	int prefixes;
 	uint64_t users;
@@ -313,6 +325,7 @@ static inline struct kit_counts kit_counts(void)
 		c.dense += pool->refs[i].check != 0;
 	c.hashed_v4 = kit.locator->n_ue_v4;
 	c.hashed_v6 = kit.locator->n_ue_v6;
+	c.routes = kit.locator->n_routes;
 	c.teids = kit.locator->n_teids;
 	c.peers = kit.neigh.used;
 	for (unsigned i = 0; i < KIT_PEERS; i++)
@@ -328,6 +341,11 @@ static inline bool kit_counts_eq(const struct kit_counts *a, const struct kit_co
 }
 
 // Ends the context; nothing may be left of what the test made.
+static inline void kit_pool_empty(void *ctx, const struct ue_pool_view *pool)
+{
+	CU_ASSERT_EQUAL(pool->used, 0);
+}
+
 static inline void kit_close(void)
 {
 	struct rule_arena_counts arena;
@@ -339,6 +357,9 @@ static inline void kit_close(void)
 	CU_ASSERT_EQUAL(kit.neigh.used, 0);
 	CU_ASSERT_EQUAL(kit.prefixes, 0);
 	CU_ASSERT_EQUAL(kit.locator->n_ue_v4 + kit.locator->n_ue_v6 + kit.locator->n_teids, 0);
+	CU_ASSERT_EQUAL(kit.locator->n_routes, 0);
+	ue_pools_each(kit.pools, kit_pool_empty, NULL);
+	ue_pools_free(kit.pools);
 	for (unsigned i = 0; i < KIT_WORKERS; i++) {
 		CU_ASSERT_EQUAL(slots_used(kit.slots, i), 0);
 		CU_ASSERT_EQUAL(kit_tunnels_free(i), kit.workers[i]->table.n_tunnels);

@@ -210,6 +210,8 @@ static const struct {
 	{"sessions", "pdrs", 256, 1, 256, false},
 	{"sessions", "filters", 16, 1, 16, false},
 	{"sessions", "peers", 4096, 16, 65535, false},
+	{"sessions", "routes", 8192, 0, 1000000, false},
+	{"sessions", "reuse_s", 60, 0, 86400, false},
 	{"sessions", "handoff_ring", 1024, 64, 65536, true},
 	{"sessions", "hold_packets", 32, 0, 1024, false},
 	{"sessions", "rate_burst_us", 10000, 0, 10000000, false},

@@ -290,7 +290,7 @@ static void test_long_lists(void)
 	} rows[] = {
 		{TOP "interfaces: [{name: a, device: b, roles: n6, addresses: [", "10.0.%u.1/24",
 		 "]}]\nnetwork_instances: [{name: n, interface: a}]\n",
-		 "interfaces[0].addresses[16]: more than 16", CONFIG_IFACE_ADDRESSES_MAX},
+		 "interfaces[0].addresses[8]: more than 8", CONFIG_IFACE_ADDRESSES_MAX},
 		{TOP "interfaces: [",
 		 "{name: i%u, device: d%u, roles: n9, addresses: 10.0.%u.1/24}", "]\n",
 		 "interfaces[16]: more than 16", CONFIG_IFACES_MAX},
