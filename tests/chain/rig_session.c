@@ -117,10 +117,10 @@ static void image_fill(const struct rig_session *s, const struct compiled *compi
 		.version = s->slot.version,
 		.teid = s->teid,
 		.rules = s->rules,
-		.ue_v4 = s->ue_v4.v4,
+		.ue_v4 = compiled->ue_v4.s_addr,
 		.line_out = {.teid = rte_cpu_to_be_32(compiled->line.teid), .peer = s->peer},
 	};
-	memcpy(&ret->ue_v6, s->ue_v6.v6, sizeof(ret->ue_v6));
+	memcpy(&ret->ue_v6, &compiled->ue_v6, sizeof(ret->ue_v6));
 	for (unsigned i = 0; i < compiled->n_places; i++)
 		ret->places[i] = (struct session_place){
 			.teid = rte_cpu_to_be_32(compiled->places[i].teid),

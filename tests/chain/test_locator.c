@@ -3,6 +3,7 @@
 // A chain test for EAL's memory; no packets here. What workers see of it is in test_rules.c and test_race.c.
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "chain.h"
 #include "session/locator_lookup.h"
@@ -99,6 +100,93 @@ static void pools(void)
 	rig_end(rig);
 }
 
+// Where a packet to this address is led: the check of the reference, 0 for none.
+static uint32_t led(const struct locator *loc, const struct addr *addr)
+{
+	const struct locator_iface *li = &loc->iface[RIG_N6];
+	bool v4 = addr->family == ADDR_V4;
+	const struct session_ref *word;
+	struct session_ref ref = {0, 0};
+
+	if (!v4 && li->longer_v6)
+		ref = locator_longer(loc, RIG_N6, addr->v6);
+	word = locator_dense(v4 ? li->v4 : li->v6, v4 ? li->n_v4 : li->n_v6, locator_dense_key(addr));
+	if (!ref.check)
+		ref = word ? locator_word(word) : locator_ue_get(loc, RIG_N6, addr);
+	if (!ref.check)
+		ref = locator_shorter(loc, RIG_N6, addr->family,
+				      v4 ? (const void *)&addr->v4 : addr->v6);
+	return ref.check;
+}
+
+// Random framed prefixes, in and beside the pools, against a list: the longest wins. `bits` are those of the
+// address that are drawn.
+static void longest_prefix(bool v4)
+{
+	enum { MOST = 40, ROUNDS = 20000 };
+	static const uint8_t lens4[] = {8, 12, 15, 16, 17, 24, 30, 31, 32},
+			     lens6[] = {32, 44, 47, 48, 56, 63, 64, 65, 96, 127, 128};
+	struct rig *rig = chain_rig(1);
+	struct locator *loc = rig->locator;
+	struct prefix list[MOST];
+	unsigned n = 0, wrong = 0, hits = 0;
+
+	srand(11);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct prefix p = prefix_of(v4 ? "10.45.0.0/32" : "2001:db8::/128");
+		uint32_t longest = 0, at = MOST;
+
+		for (unsigned k = v4 ? 0 : 5; k < (v4 ? 4 : 16); k++)
+			if (rand() % 3 == 0)
+				((uint8_t *)(v4 ? (void *)&p.addr.v4 : p.addr.v6))[k] ^=
+					(uint8_t)(1 << rand() % 2 * 7);
+		for (unsigned k = 0; k < n; k++)
+			if (prefix_contains(&list[k], &p.addr) && list[k].len > longest)
+				longest = list[k].len;
+		wrong += led(loc, &p.addr) != longest;
+		hits += longest != 0;
+		p.len = v4 ? lens4[(unsigned)rand() % sizeof(lens4)]
+			   : lens6[(unsigned)rand() % sizeof(lens6)];
+		p.addr = addr_mask(&p.addr, p.len);
+		for (unsigned k = 0; k < n; k++)
+			if (prefix_eq(&list[k], &p))
+				at = k;
+		wrong += locator_prefix_held(loc, RIG_N6, &p) != (at < MOST);
+		if (at < MOST && rand() % 2) {
+			wrong += locator_prefix_del(loc, RIG_N6, &p) != 0;
+			list[at] = list[--n];
+		} else if (at < MOST || n < MOST) {
+			int rc = locator_prefix_add(loc, RIG_N6, &p, true,
+						    session_ref_make(0, 1, p.len));
+
+			wrong += rc != (at < MOST ? -EEXIST : 0);
+			if (rc == 0)
+				list[n++] = p;
+		}
+		if (i % 64 == 0)
+			rig_turn(rig); // workers pass a quiescent point
+	}
+	CU_ASSERT_EQUAL(wrong, 0);
+	CU_ASSERT_TRUE(hits > ROUNDS / 10);
+	while (n > 0)
+		CU_ASSERT_EQUAL(locator_prefix_del(loc, RIG_N6, &list[--n]), 0);
+	CU_ASSERT_EQUAL(loc->n_routes, 0);
+	CU_ASSERT_EQUAL(loc->iface[RIG_N6].shorter_v4 | loc->iface[RIG_N6].shorter_v6 |
+				loc->iface[RIG_N6].longer_v6,
+			0);
+	rig_end(rig);
+}
+
+static void longest_prefix_v4(void)
+{
+	longest_prefix(true);
+}
+
+static void longest_prefix_v6(void)
+{
+	longest_prefix(false);
+}
+
 // The same TEID at two local addresses is two tunnels.
 static void teids(void)
 {
@@ -148,6 +236,8 @@ static void no_key_is_lost(void)
 
 static CU_TestInfo tests[] = {
 	{"UE addresses", addresses},        {"pools", pools},  {"TEIDs", teids},
+	{"the longest IPv4 prefix", longest_prefix_v4},
+	{"the longest IPv6 prefix", longest_prefix_v6},
 	{"no key is lost", no_key_is_lost}, CU_TEST_INFO_NULL,
 };
 
