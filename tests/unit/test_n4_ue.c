@@ -419,6 +419,32 @@ static void test_two_sessions(void)
 		}
 }
 
+// Of two that give one F-TEID at the same time the later is refused; after it, it may.
+static void test_teid_race(void)
+{
+	kit_open(&conf);
+	for (unsigned i = 0; i < 2; i++) {
+		kit.hold = i == 0;
+		for (uint64_t cp_seid = 1; cp_seid <= 2; cp_seid++) {
+			establish_begin(cp_seid);
+			PDR(.id = 7, .source = ACCESS, .fteid = GIVEN_V4, .teid = 0x4711,
+			    .removal = true, .far = 1);
+			FAR(.id = 1, .action = DROP);
+			msg_send();
+		}
+		CU_ASSERT(answer_cause() == 73 && answer_number(40) == 21 && failed_id() == 7);
+		CU_ASSERT_EQUAL(answer_seid(), 2);
+		kit_run();
+		if (i == 0) {
+			CU_ASSERT(answer_cause() == 1 && answer_seid() == 1);
+			delete_session(up_seid());
+		}
+		CU_ASSERT_EQUAL(n4_session_count(kit.n4), i);
+		kit_run();
+	}
+	kit_close();
+}
+
 // A prefix that grows around what the session has, and shrinks again.
 static void test_prefix_grows(void)
 {
@@ -539,6 +565,7 @@ static CU_TestInfo tests[] = {
 	{"picked for an uplink PDR", test_picked_up},
 	{"restored", test_restored},
 	{"two sessions", test_two_sessions},
+	{"two sessions with one F-TEID", test_teid_race},
 	{"a prefix that grows", test_prefix_grows},
 	{"framed routes", test_framed},
 	{"as many framed routes as may be", test_framed_bounds},

@@ -106,13 +106,17 @@ class Scene:
         return ({"v4": f"10.45.{number >> 8}.{number & 255}"} if "v4" in family else {}) | (
             {"v6": f"2001:db8:cafe:{number:x}::2"} if "v6" in family else {})
 
+    def ue(self, session, **addresses):
+        """The UE of a session, with a tunnel of its own for the way down."""
+        return Ue(session, next(self._teids), addresses.get("v4"), addresses.get("v6"))
+
     def attach(self, family="v4v6", **addresses):
         """A UE whose way down is open, as an Open5GS SMF makes it."""
         if not self.smf.associated:
             self.smf.associate()
         ends = addresses or self.addresses(family)
         session = self.smf.establish(*rules.open5gs_session(topology.N4_SMF, **ends))
-        ue = Ue(session, next(self._teids), ends.get("v4"), ends.get("v6"))
+        ue = self.ue(session, **ends)
         pfcp.assert_accepted(session.modify(rules.gnb_known(topology.N3_GNB, ue.down_teid)))
         return ue
 
