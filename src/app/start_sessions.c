@@ -418,8 +418,7 @@ int upf_sessions_make(struct upf *upf)
 			    (size_t)c->sessions.max * ARENA_BYTES_EACH + ARENA_BYTES_MORE) != 0)
 		return no_memory("rules");
 	if (qsbr_make(upf) != 0 || locator_make(upf) != 0 || ue_pools_make(upf) != 0 ||
-	    workers_make(upf) != 0 ||
-	    neigh_make(upf) != 0)
+	    workers_make(upf) != 0 || neigh_make(upf) != 0)
 		return -1;
 	for (unsigned i = 0; i < upf->n_workers; i++)
 		upf->control.workers[i]->routes = neigh_routes(upf->control.neigh);

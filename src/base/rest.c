@@ -88,8 +88,7 @@ static void grow(struct rest *rest)
 
 	if (buckets == NULL)
 		return;
-	TAILQ_FOREACH(node, &rest->list, in_time)
-	{
+	TAILQ_FOREACH(node, &rest->list, in_time) {
 		struct node **bucket = bucket_of(buckets, mask, node->number);
 
 		node->next = *bucket;

@@ -240,6 +240,8 @@ static void check_pool(struct load *l, const struct config_ni *ni, const struct 
 	}
 	if (*entries > CONFIG_POOL_ENTRIES_MAX)
 		return; // said already
+	if (pool->len == 0)
+		load_error_at(l, pool, "network_instances", "is everything: no pool");
 	if (check_pool_entries(pool) > CONFIG_POOL_DENSE_MAX)
 		return; // looked up by hash
 	*entries += check_pool_entries(pool);

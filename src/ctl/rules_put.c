@@ -78,34 +78,13 @@ static void ids_put(struct reply *r, const uint32_t *ids, unsigned n)
 
 // --- UE addresses ---
 
-#define UES_MAX (2 + RULES_MAX_UES) // of one PDR
-
-// All that a PDR gives as the UE's own.
-static unsigned ues_get(const struct pdr_rule *pdr, struct prefix ret[UES_MAX])
-{
-	const struct ue_ip *ue = &pdr->pdi.ue_ip;
-	unsigned n = 0;
-
-	if (!pdr->pdi.has_ue_ip)
-		return 0;
-	if (ue->has_v4)
-		ret[n++] = (struct prefix){.addr = addr_v4(ue->v4.s_addr), .len = 32};
-	if (ue->has_v6)
-		ret[n++] = (struct prefix){.addr = addr_v6(ue->v6.s6_addr), .len = ue->v6_prefix};
-	for (unsigned i = 0; i < pdr->pdi.n_more; i++)
-		ret[n++] = pdr->pdi.more[i];
-	for (unsigned i = 0; i < n; i++)
-		ret[i].addr = addr_mask(&ret[i].addr, ret[i].len);
-	return n;
-}
-
 // Whether one of the PDRs before this one gives the address too.
 static bool ue_is_first(const struct rules *rules, unsigned at, const struct prefix *ue)
 {
-	struct prefix others[UES_MAX];
+	struct prefix others[RULES_MAX_PDR_UES];
 
 	for (unsigned i = 0; i < at; i++)
-		for (unsigned k = ues_get(&rules->pdrs[i], others); k-- > 0;)
+		for (unsigned k = rules_pdr_ues(&rules->pdrs[i], others); k-- > 0;)
 			if (prefix_eq(ue, &others[k]))
 				return false;
 	return true;
@@ -125,8 +104,8 @@ static void ue_put(struct reply *r, const struct prefix *ue)
 static void ues_put(struct reply *r, const struct rules *rules, uint8_t family)
 {
 	for (unsigned i = 0; i < rules->n_pdrs; i++) {
-		struct prefix ues[UES_MAX];
-		unsigned n = ues_get(&rules->pdrs[i], ues);
+		struct prefix ues[RULES_MAX_PDR_UES];
+		unsigned n = rules_pdr_ues(&rules->pdrs[i], ues);
 
 		for (unsigned k = 0; k < n; k++)
 			if (ues[k].addr.family == family && ue_is_first(rules, i, &ues[k]))
@@ -144,12 +123,12 @@ void rules_put_ues(struct reply *r, const char *key, const struct rules *rules)
 
 bool rules_have_ue(const struct rules *rules, const struct addr *addr)
 {
-	struct prefix ues[UES_MAX];
+	struct prefix ues[RULES_MAX_PDR_UES];
 
 	for (unsigned i = 0; i < rules->n_pdrs; i++) {
 		const struct pdi *pdi = &rules->pdrs[i].pdi;
 
-		for (unsigned k = ues_get(&rules->pdrs[i], ues); k-- > 0;)
+		for (unsigned k = rules_pdr_ues(&rules->pdrs[i], ues); k-- > 0;)
 			if (prefix_contains(&ues[k], addr))
 				return true;
 		for (unsigned k = 0; k < pdi->n_framed; k++)
@@ -161,8 +140,8 @@ bool rules_have_ue(const struct rules *rules, const struct addr *addr)
 
 static void pdr_ue_put(struct reply *r, const struct pdr_rule *pdr)
 {
-	struct prefix ues[UES_MAX];
-	unsigned n = ues_get(pdr, ues);
+	struct prefix ues[RULES_MAX_PDR_UES];
+	unsigned n = rules_pdr_ues(pdr, ues);
 
 	reply_list_open(r, NULL);
 	for (unsigned i = 0; i < n; i++)

@@ -113,19 +113,12 @@ static bool list_has(const struct prefix *list, unsigned n, const struct prefix 
 	return false;
 }
 
-static bool pdi_names(const struct pdi *pdi, const struct ue_key *key)
+static bool pdr_names(const struct pdr_rule *pdr, const struct ue_key *key)
 {
-	const struct prefix *prefix = &key->prefix;
-	struct addr v6 = addr_v6(pdi->ue_ip.v6.s6_addr);
+	struct prefix own[RULES_MAX_PDR_UES];
 
-	if (list_has(pdi->framed, pdi->n_framed, prefix) || list_has(pdi->more, pdi->n_more, prefix))
-		return true;
-	if (!pdi->has_ue_ip)
-		return false;
-	if (prefix->addr.family == ADDR_V4)
-		return pdi->ue_ip.has_v4 && pdi->ue_ip.v4.s_addr == prefix->addr.v4;
-	return pdi->ue_ip.has_v6 && pdi->ue_ip.v6_prefix == prefix->len &&
-	       prefix_contains(prefix, &v6);
+	return list_has(pdr->pdi.framed, pdr->pdi.n_framed, &key->prefix) ||
+	       list_has(own, rules_pdr_ues(pdr, own), &key->prefix);
 }
 
 // What brings this key in, for the answer.
@@ -135,7 +128,7 @@ static int ue_key_fault(const struct rules *rules, const struct ue_key *key, enu
 	uint16_t ie = PFCP_IE_UE_IP_ADDRESS;
 	unsigned i = 0;
 
-	while (i + 1u < rules->n_pdrs && !pdi_names(&rules->pdrs[i].pdi, key))
+	while (i + 1u < rules->n_pdrs && !pdr_names(&rules->pdrs[i], key))
 		i++;
 	if (key->framed)
 		ie = key->prefix.addr.family == ADDR_V4 ? PFCP_IE_FRAMED_ROUTE
@@ -169,7 +162,8 @@ static int ue_keys_add(struct n4_change *change, struct pfcp_fault *fault)
 				ue_key_del(n4, &change->holding.ue_keys[i]);
 		return rc == -EEXIST
 			       ? ue_key_fault(change->rules, key, PFCP_CAUSE_RULE_FAILURE,
-					      "UE address or framed route of another session", fault)
+					      "UE address or framed route of another session",
+					      fault)
 			       : ue_key_fault(change->rules, key, PFCP_CAUSE_NO_RESOURCES,
 					      "no room for a further UE address or framed route",
 					      fault);

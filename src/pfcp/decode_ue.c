@@ -33,8 +33,8 @@ static int more_add(struct decode *d, struct ue_read *read, const struct prefix 
 	if (read->n_more == RULES_MAX_UES)
 		return decode_fault(d, PFCP_CAUSE_NO_RESOURCES, PFCP_IE_UE_IP_ADDRESS,
 				    "too many UE addresses in a PDR");
-	read->more[read->n_more++] =
-		(struct prefix){.addr = addr_mask(&prefix->addr, prefix->len), .len = prefix->len};
+	read->more[read->n_more++] = (struct prefix){.addr = addr_mask(&prefix->addr, prefix->len),
+						     .len = prefix->len};
 	return 0;
 }
 
@@ -64,10 +64,12 @@ static int read_v6(struct decode *d, struct ue_read *read, const struct pfcp_ue_
 }
 
 // We pick one address of a family for a PDI.
-static int read_choose(struct decode *d, struct ue_read *read, const struct pfcp_ue_ip_address *value)
+static int read_choose(struct decode *d, struct ue_read *read,
+		       const struct pfcp_ue_ip_address *value)
 {
 	struct ue_ip *ue = &read->ue;
-	bool v4 = value->flags & PFCP_UE_IP_ADDRESS_CHV4, v6 = value->flags & PFCP_UE_IP_ADDRESS_CHV6;
+	bool v4 = value->flags & PFCP_UE_IP_ADDRESS_CHV4,
+	     v6 = value->flags & PFCP_UE_IP_ADDRESS_CHV6;
 
 	if ((v4 && (ue->has_v4 || ue->choose_v4)) || (v6 && (ue->has_v6 || ue->choose_v6)))
 		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, PFCP_IE_UE_IP_ADDRESS,

@@ -70,8 +70,8 @@ static void pools_encode(struct pfcp_writer *w, const struct n4_env *env)
 {
 	for (unsigned i = 0; i < env->n_nis; i++) {
 		const struct n4_ni *ni = &env->nis[i];
-		struct pfcp_pool_identity identity = {
-			.id = {.data = (const uint8_t *)ni->name, .len = (uint16_t)strlen(ni->name)}};
+		struct pfcp_pool_identity identity = {.id = {.data = (const uint8_t *)ni->name,
+							     .len = (uint16_t)strlen(ni->name)}};
 		uint8_t families = 0;
 		size_t group;
 

@@ -99,7 +99,7 @@ struct n4_iface {
 // A network instance (TS 29.244 8.2.4); its index is its place in n4_env.nis.
 struct n4_ni {
 	const char *name;
-	uint8_t iface; // of its N6 side: the address space of its UEs
+	uint8_t iface;              // of its N6 side: the address space of its UEs
 	const struct prefix *pools; // of its UEs' addresses
 	unsigned n_pools;
 };

@@ -1,4 +1,5 @@
 // UE addresses that the UPF picks, see ue_addr.h.
+// Control thread only. What a PDR asks for is a wish here, until it is granted.
 
 #include "pfcp/ue_addr.h"
 
@@ -133,16 +134,10 @@ void ue_addr_undo(struct n4 *n4, struct rules *rules)
 static bool is_named(const struct rules *rules, const struct picked_ue *picked)
 {
 	for (unsigned i = 0; i < rules->n_pdrs; i++) {
-		const struct pdi *pdi = &rules->pdrs[i].pdi;
-		struct addr v4 = addr_v4(pdi->ue_ip.v4.s_addr), v6 = addr_v6(pdi->ue_ip.v6.s6_addr);
+		struct prefix own[RULES_MAX_PDR_UES];
 
-		if (!pdi->has_ue_ip)
-			continue;
-		if ((pdi->ue_ip.has_v4 && prefix_contains(&picked->prefix, &v4)) ||
-		    (pdi->ue_ip.has_v6 && prefix_contains(&picked->prefix, &v6)))
-			return true;
-		for (unsigned k = 0; k < pdi->n_more; k++)
-			if (prefix_contains(&picked->prefix, &pdi->more[k].addr))
+		for (unsigned k = rules_pdr_ues(&rules->pdrs[i], own); k-- > 0;)
+			if (prefix_contains(&picked->prefix, &own[k].addr))
 				return true;
 	}
 	return false;

@@ -17,7 +17,8 @@ struct session_ref locate_given(const struct worker *w, const struct pkt *p)
 static struct session_ref locate_route(const struct worker *w, const struct pkt *p)
 {
 	const uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->user);
-	size_t dst = p->family == 4 ? offsetof(struct ip4_head, dst) : offsetof(struct ip6_head, dst);
+	size_t dst = p->family == 4 ? offsetof(struct ip4_head, dst)
+				    : offsetof(struct ip6_head, dst);
 
 	return locator_shorter(w->locator, p->iface, p->family, user + dst);
 }

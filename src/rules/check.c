@@ -202,7 +202,8 @@ static int check_ue_ip(const struct check *c, const struct pdr_rule *pdr)
 
 		if (!is_host(&more->addr) || addr_is_link_local(&more->addr) || more->len == 0)
 			return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT,
-					 RULE_IE_UE_IP_ADDRESS, "UE IP Address that no UE can have");
+					 RULE_IE_UE_IP_ADDRESS,
+					 "UE IP Address that no UE can have");
 	}
 	return 0;
 }

@@ -112,26 +112,6 @@ static void drop_asleep(struct build *b)
 
 // --- the UE's addresses ----------------------------------------------------------------------------------
 
-// A PDR's UE addresses, by family; ADDR_NONE where it gives none.
-static struct prefix ue_prefix_v4(const struct pdr_rule *rule)
-{
-	const struct ue_ip *ue = &rule->pdi.ue_ip;
-
-	if (!rule->pdi.has_ue_ip || !ue->has_v4)
-		return (struct prefix){.len = 0};
-	return (struct prefix){.addr = addr_v4(ue->v4.s_addr), .len = 32};
-}
-
-static struct prefix ue_prefix_v6(const struct pdr_rule *rule)
-{
-	const struct ue_ip *ue = &rule->pdi.ue_ip;
-	struct addr addr = addr_v6(ue->v6.s6_addr);
-
-	if (!rule->pdi.has_ue_ip || !ue->has_v6)
-		return (struct prefix){.len = 0};
-	return (struct prefix){.addr = addr_mask(&addr, ue->v6_prefix), .len = ue->v6_prefix};
-}
-
 static bool prefixes_have(const struct prefix *prefixes, unsigned n, const struct prefix *prefix)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -144,10 +124,11 @@ static bool prefixes_have(const struct prefix *prefixes, unsigned n, const struc
 static int source_add(struct build *b, const struct pdr_rule *rule, const struct prefix *prefix,
 		      unsigned most, enum rule_ie ie)
 {
-	if (prefix->addr.family == ADDR_NONE || prefixes_have(b->sources, b->n_sources, prefix))
+	if (prefixes_have(b->sources, b->n_sources, prefix))
 		return 0;
 	if (b->n_sources == most)
-		return no_resources(b, rule, ie, "too many UE addresses or framed routes in a session");
+		return no_resources(b, rule, ie,
+				    "too many UE addresses or framed routes in a session");
 	b->sources[b->n_sources++] = *prefix;
 	return 0;
 }
@@ -156,14 +137,11 @@ static int ues_collect(struct build *b)
 {
 	for (unsigned i = 0; i < b->n_pdrs; i++) {
 		const struct pdr_rule *rule = b->order[(b->n_up + i) % b->n_pdrs];
-		struct prefix v4 = ue_prefix_v4(rule), v6 = ue_prefix_v6(rule);
+		struct prefix own[RULES_MAX_PDR_UES];
+		unsigned n = rules_pdr_ues(rule, own);
 
-		if (source_add(b, rule, &v4, RULES_MAX_UES, RULE_IE_UE_IP_ADDRESS) != 0 ||
-		    source_add(b, rule, &v6, RULES_MAX_UES, RULE_IE_UE_IP_ADDRESS) != 0)
-			return -EINVAL;
-		for (unsigned k = 0; k < rule->pdi.n_more; k++) {
-			if (source_add(b, rule, &rule->pdi.more[k], RULES_MAX_UES,
-				       RULE_IE_UE_IP_ADDRESS) != 0)
+		for (unsigned k = 0; k < n; k++) {
+			if (source_add(b, rule, &own[k], RULES_MAX_UES, RULE_IE_UE_IP_ADDRESS) != 0)
 				return -EINVAL;
 		}
 	}
@@ -178,10 +156,12 @@ static int framed_collect(struct build *b)
 
 		for (unsigned k = 0; k < pdi->n_framed; k++) {
 			const struct prefix *framed = &pdi->framed[k];
-			enum rule_ie ie = framed->addr.family == ADDR_V4 ? RULE_IE_FRAMED_ROUTE
-									 : RULE_IE_FRAMED_IPV6_ROUTE;
+			enum rule_ie ie = framed->addr.family == ADDR_V4
+						  ? RULE_IE_FRAMED_ROUTE
+						  : RULE_IE_FRAMED_IPV6_ROUTE;
 
-			if (source_add(b, b->order[i], framed, b->n_ues + RULES_MAX_FRAMED, ie) != 0)
+			if (source_add(b, b->order[i], framed, b->n_ues + RULES_MAX_FRAMED, ie) !=
+			    0)
 				return -EINVAL;
 		}
 	}
@@ -217,21 +197,17 @@ static int sources_collect(struct build *b)
 static unsigned pdr_prefixes(const struct build *b, const struct pdr_rule *rule,
 			     struct prefix ret[COMPILED_MAX_SOURCES])
 {
-	struct prefix own[2] = {ue_prefix_v4(rule), ue_prefix_v6(rule)};
 	const struct pdi *pdi = &rule->pdi;
-	unsigned n = 0;
+	struct prefix own[RULES_MAX_PDR_UES];
+	unsigned n_own = rules_pdr_ues(rule, own), n = 0;
 
 	if (!pdi->has_ue_ip) {
 		n = pdi->n_framed ? b->n_ues : b->n_sources;
 		memcpy(ret, b->sources, n * sizeof(ret[0]));
 	}
-	for (unsigned i = 0; i < 2; i++) {
-		if (own[i].addr.family != ADDR_NONE)
+	for (unsigned i = 0; i < n_own; i++) {
+		if (!prefixes_have(ret, n, &own[i]))
 			ret[n++] = own[i];
-	}
-	for (unsigned i = 0; i < pdi->n_more; i++) {
-		if (!prefixes_have(ret, n, &pdi->more[i]))
-			ret[n++] = pdi->more[i];
 	}
 	for (unsigned i = 0; i < pdi->n_framed; i++) {
 		if (!prefixes_have(ret, n, &pdi->framed[i]))

@@ -1,4 +1,5 @@
 // Framed routes, see framed.h.
+// Pure functions: the text is read word by word.
 
 #include "rules/framed.h"
 

@@ -192,7 +192,8 @@ static inline bool pdr_filters_match(const struct ruleset *rs, const struct pdr 
 }
 
 // Whether the session may send an uplink packet with this source, as far as its block says.
-static inline bool ruleset_source(const struct ruleset *rs, const struct pkt *p, const uint8_t *user)
+static inline bool ruleset_source(const struct ruleset *rs, const struct pkt *p,
+				  const uint8_t *user)
 {
 	const struct filter *f = ruleset_filter(rs, (unsigned)(rs->n_filters - rs->n_sources));
 

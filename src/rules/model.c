@@ -65,7 +65,8 @@ static bool pdrs_copy(const struct rules *rules, struct rules *copy)
 		to->filters = NULL;
 		to->more = to->framed = NULL;
 		copy->n_pdrs++;
-		if (!array_copy(pdi->filters, pdi->n_filters, sizeof(*pdi->filters), &to->filters) ||
+		if (!array_copy(pdi->filters, pdi->n_filters, sizeof(*pdi->filters),
+				&to->filters) ||
 		    !array_copy(pdi->more, pdi->n_more, sizeof(*pdi->more), &to->more) ||
 		    !array_copy(pdi->framed, pdi->n_framed, sizeof(*pdi->framed), &to->framed))
 			return false;
@@ -229,7 +230,8 @@ int rules_pdr_more_set(struct pdr_rule *pdr, const struct prefix *more, unsigned
 	return 0;
 }
 
-int rules_pdr_framed_set(struct pdr_rule *pdr, uint8_t family, const struct prefix *framed, unsigned n)
+int rules_pdr_framed_set(struct pdr_rule *pdr, uint8_t family, const struct prefix *framed,
+			 unsigned n)
 {
 	struct prefix all[RULES_MAX_FRAMED], *copy;
 	unsigned kept = 0;
@@ -280,6 +282,24 @@ int rules_pdr_prefixes_copy(struct pdr_rule *pdr, const struct pdr_rule *from)
 	pdr->pdi.framed = framed;
 	pdr->pdi.n_framed = from->pdi.n_framed;
 	return 0;
+}
+
+unsigned rules_pdr_ues(const struct pdr_rule *pdr, struct prefix ret[RULES_MAX_PDR_UES])
+{
+	const struct ue_ip *ue = &pdr->pdi.ue_ip;
+	unsigned n = 0;
+
+	if (!pdr->pdi.has_ue_ip)
+		return 0;
+	if (ue->has_v4)
+		ret[n++] = (struct prefix){.addr = addr_v4(ue->v4.s_addr), .len = 32};
+	if (ue->has_v6)
+		ret[n++] = (struct prefix){.addr = addr_v6(ue->v6.s6_addr), .len = ue->v6_prefix};
+	for (unsigned i = 0; i < pdr->pdi.n_more; i++)
+		ret[n++] = pdr->pdi.more[i];
+	for (unsigned i = 0; i < n; i++)
+		ret[i].addr = addr_mask(&ret[i].addr, ret[i].len);
+	return n;
 }
 
 // The PDR's filter that defines this BID.

@@ -59,8 +59,9 @@ struct fteid {
 
 struct ue_ip {
 	bool has_v4, has_v6;
-	bool choose_v4, choose_v6; // CHV4, CHV6: we pick; when we have, `v4`, `v6` hold what was picked
-	bool delegated;            // the prefix's length came as delegation bits (IPv6D)
+	bool choose_v4,
+		choose_v6; // CHV4, CHV6: we pick; when we have, `v4`, `v6` hold what was picked
+	bool delegated;    // the prefix's length came as delegation bits (IPv6D)
 	uint16_t pool; // network instance whose pool we pick from; RULES_NI_NONE: that of the PDI
 	bool destination; // S/D bit: the address is the packet's destination. Kept for show: the PDR's
 			  // source interface says on which side the UE is
@@ -252,7 +253,8 @@ int rules_pdr_filters_set(struct pdr_rule *pdr, const struct sdf *filters, unsig
 // The same for the further prefixes of its UE. -E2BIG beyond RULES_MAX_UES.
 int rules_pdr_more_set(struct pdr_rule *pdr, const struct prefix *more, unsigned n);
 // The same for its framed routes of one family. -E2BIG beyond RULES_MAX_FRAMED of both.
-int rules_pdr_framed_set(struct pdr_rule *pdr, uint8_t family, const struct prefix *framed, unsigned n);
+int rules_pdr_framed_set(struct pdr_rule *pdr, uint8_t family, const struct prefix *framed,
+			 unsigned n);
 // Gives it copies of another PDR's further prefixes and framed routes in the place of its own. -ENOMEM.
 int rules_pdr_prefixes_copy(struct pdr_rule *pdr, const struct pdr_rule *from);
 
@@ -267,6 +269,10 @@ unsigned rules_meter_places(const struct rules *rules);
 unsigned rules_usage_places(const struct rules *rules);
 // What was made is no longer fresh: the owner has it.
 void rules_settled(struct rules *rules);
+
+// The prefixes that a PDR gives as its UE's own, all beyond their lengths zero. Their number.
+#define RULES_MAX_PDR_UES (2 + RULES_MAX_UES)
+unsigned rules_pdr_ues(const struct pdr_rule *pdr, struct prefix ret[RULES_MAX_PDR_UES]);
 
 // The filter that this one stands for: itself, or for one with only a BID the session's filter that has
 // this BID and a Flow Description; NULL where there is none.

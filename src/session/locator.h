@@ -47,7 +47,7 @@ struct locator {
 	struct rte_hash *ue_v6; // struct locator_v6_key
 	struct rte_hash *teids; // struct locator_teid_key
 	uint32_t n_ue_v4, n_ue_v6,
-		n_teids; // entries of the hashes: written by control, read by workers
+		n_teids;         // entries of the hashes: written by control, read by workers
 	struct rte_hash *routes; // struct locator_route_key
 
 	// Control thread alone.
@@ -73,7 +73,8 @@ struct locator_teid_key {
 };
 
 struct locator_route_key {
-	uint64_t addr[2]; // network order, zero beyond the length; an IPv4 address in the first four octets
+	uint64_t addr
+		[2]; // network order, zero beyond the length; an IPv4 address in the first four octets
 	uint16_t iface;
 	uint8_t family, len;
 	uint32_t zero;

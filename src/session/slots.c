@@ -23,7 +23,7 @@ struct owner {
 struct teid_set {
 	struct teid_given {
 		uint32_t teid, count; // teid 0: an empty place
-	} *places;
+	} * places;
 	uint32_t n, size;
 };
 

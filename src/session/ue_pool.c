@@ -17,11 +17,11 @@
 // What a pool gives out of one length.
 struct giver {
 	uint8_t len;
-	bool down;           // counts from the end
-	uint64_t n, start;   // places, and the first
-	uint64_t passed;     // places that had their turn
-	uint64_t used;       // given out and not back
-	struct rest *queue;  // places by number
+	bool down;          // counts from the end
+	uint64_t n, start;  // places, and the first
+	uint64_t passed;    // places that had their turn
+	uint64_t used;      // given out and not back
+	struct rest *queue; // places by number
 };
 
 struct pool {
@@ -134,8 +134,7 @@ static struct prefix prefix_at(const struct pool *pool, const struct giver *give
 		prefix.addr.v4 = rte_cpu_to_be_32(rte_be_to_cpu_32(prefix.addr.v4) |
 						  (uint32_t)place);
 	else
-		be64_put(prefix.addr.v6,
-			 be64_get(prefix.addr.v6) | place << (64 - giver->len));
+		be64_put(prefix.addr.v6, be64_get(prefix.addr.v6) | place << (64 - giver->len));
 	return prefix;
 }
 
@@ -278,7 +277,8 @@ int ue_pools_take(struct ue_pools *pools, const struct locator *loc, unsigned ni
 	return -ENOSPC;
 }
 
-void ue_pools_give(struct ue_pools *pools, unsigned ni, const struct prefix *prefix, uint64_t now_ns)
+void ue_pools_give(struct ue_pools *pools, unsigned ni, const struct prefix *prefix,
+		   uint64_t now_ns)
 {
 	struct pool *pool = pools->pools;
 	struct giver *giver;

@@ -39,7 +39,8 @@ bool ue_pools_have(const struct ue_pools *pools, unsigned ni, uint8_t family, ui
 int ue_pools_take(struct ue_pools *pools, const struct locator *loc, unsigned ni, uint8_t family,
 		  uint8_t len, uint64_t now_ns, struct prefix *ret_prefix);
 // Gives back what was taken.
-void ue_pools_give(struct ue_pools *pools, unsigned ni, const struct prefix *prefix, uint64_t now_ns);
+void ue_pools_give(struct ue_pools *pools, unsigned ni, const struct prefix *prefix,
+		   uint64_t now_ns);
 // A session has let go of a prefix that it claimed by itself: if that waits to be given, it now waits anew.
 void ue_pools_rest(struct ue_pools *pools, unsigned iface, const struct prefix *prefix,
 		   uint64_t now_ns);

@@ -110,7 +110,8 @@ static uint32_t led(const struct locator *loc, const struct addr *addr)
 
 	if (!v4 && li->longer_v6)
 		ref = locator_longer(loc, RIG_N6, addr->v6);
-	word = locator_dense(v4 ? li->v4 : li->v6, v4 ? li->n_v4 : li->n_v6, locator_dense_key(addr));
+	word = locator_dense(v4 ? li->v4 : li->v6, v4 ? li->n_v4 : li->n_v6,
+			     locator_dense_key(addr));
 	if (!ref.check)
 		ref = word ? locator_word(word) : locator_ue_get(loc, RIG_N6, addr);
 	if (!ref.check)
@@ -235,10 +236,13 @@ static void no_key_is_lost(void)
 }
 
 static CU_TestInfo tests[] = {
-	{"UE addresses", addresses},        {"pools", pools},  {"TEIDs", teids},
+	{"UE addresses", addresses},
+	{"pools", pools},
+	{"TEIDs", teids},
 	{"the longest IPv4 prefix", longest_prefix_v4},
 	{"the longest IPv6 prefix", longest_prefix_v6},
-	{"no key is lost", no_key_is_lost}, CU_TEST_INFO_NULL,
+	{"no key is lost", no_key_is_lost},
+	CU_TEST_INFO_NULL,
 };
 
 UNIT_MAIN("locator")

@@ -43,9 +43,9 @@ struct kit_conf {
 	uint32_t slots, tunnels; // of each worker
 	uint32_t max_sessions, max_pdrs;
 	size_t arena_bytes;
-	unsigned peers; // GTP-U peers that may exist
-	const char *n3; // its address
-	bool n9;        // a third interface, 198.51.100.9
+	unsigned peers;   // GTP-U peers that may exist
+	const char *n3;   // its address
+	bool n9;          // a third interface, 198.51.100.9
 	const char *pool; // of IPv4 addresses; NULL: 10.45.0.0/16
 };
 

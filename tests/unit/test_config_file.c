@@ -220,12 +220,12 @@ static const struct {
 	 {"t:17:12: network_instances[0].pools: holds the address 198.51.100.10 of interface "
 	  "\"core\""}},
 	{TOP ACCESS CORE NI "    pools: [10.0.0.0/8, \"2001:db8::/40\"]\n", {NULL}},
-	{TOP ACCESS CORE NI "    pools: [10.0.0.0/8, \"2001:db8::/32\", 11.0.0.0/8]\n",
-	 {"t:17:25: network_instances[0].pools[1]: all pools together have more than 33554432 "
+	{TOP ACCESS CORE NI "    pools: [10.0.0.0/8, \"2001:db8::/32\", 11.0.0.0/8]\n", {NULL}},
+	{TOP ACCESS CORE NI "    pools: [10.0.0.0/8, 11.0.0.0/8, 12.0.0.0/8, 16.0.0.0/6]\n",
+	 {"t:17:37: network_instances[0].pools[2]: all pools together have more than 33554432 "
 	  "addresses and /64s"}},
 	{TOP ACCESS CORE NI "    pools: \"::/0\"\n",
-	 {"t:17:12: network_instances[0].pools: all pools together have more than 33554432 "
-	  "addresses and /64s"}},
+	 {"t:17:12: network_instances[0].pools: is everything: no pool"}},
 	// One fault, one error: what hangs on it is not blamed.
 	{TOP ACCESS "  - {name: CORE, device: eth2, roles: n6, addresses: 10.0.0.1/24}\n"
 		    "network_instances: [{name: a, interface: core}]\n",

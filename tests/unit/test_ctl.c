@@ -59,7 +59,7 @@ static const struct {
 	{"", "no command: one of help show\n", CTL_USAGE},
 	{"show",
 	 "incomplete: one of version interfaces interface workers sessions session drops "
-	 "counters neighbours peers associations applications pfcp predefined-rules services config\n",
+	 "counters neighbours peers pools associations applications pfcp predefined-rules services config\n",
 	 CTL_USAGE},
 	{"show pfcp", "incomplete: one of counters resources\n", CTL_USAGE},
 	{"shwo version", "unknown command \"shwo\": did you mean \"show\"?\n", CTL_USAGE},

@@ -1,4 +1,5 @@
-// The text of framed routes (rules/framed.h): what is read, what is refused.
+// The text of framed routes (rules/framed.h): what is read, what is refused, and that no octet beyond the text
+// counts. Pure functions.
 
 #include "rules/framed.h"
 
@@ -54,7 +55,8 @@ static void table(void)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct prefix got, expected;
 		const char *why = NULL;
-		int rc = framed_parse(rows[i].text, strlen(rows[i].text), rows[i].family, &got, &why);
+		int rc = framed_parse(rows[i].text, strlen(rows[i].text), rows[i].family, &got,
+				      &why);
 		bool good = rc == (rows[i].prefix ? 0 : -EINVAL);
 
 		if (good && rows[i].prefix)

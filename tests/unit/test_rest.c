@@ -1,4 +1,5 @@
 // Numbers that rest (base/rest.h): their order, their time, their bound, and a model with random operations.
+// Time is what the test says.
 
 #include "base/rest.h"
 

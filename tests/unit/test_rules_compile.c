@@ -395,9 +395,9 @@ static bool source_is(const struct ruleset *rs, unsigned i, const char *text)
 		return false;
 	if (f->family == ADDR_V4)
 		return f->v4.local == prefix.addr.v4 &&
-		       f->v4.local_mask == addr_mask(&(struct addr){.family = 4, .v4 = UINT32_MAX},
-						     prefix.len)
-						   .v4;
+		       f->v4.local_mask ==
+			       addr_mask(&(struct addr){.family = 4, .v4 = UINT32_MAX}, prefix.len)
+				       .v4;
 	return f->local_bits == prefix.len && memcmp(f->v6.local, prefix.addr.v6, 16) == 0;
 }
 
@@ -458,7 +458,8 @@ static void test_long_prefix(void)
 	c = compile(r);
 	CU_ASSERT_EQUAL(c.n_ue_keys, 1);
 	CU_ASSERT_TRUE(key_is(&c, 0, "2001:db8:cafe:1::2/128", false));
-	CU_ASSERT_EQUAL(memcmp(&c.ue_v6, &none, 16), 0); // the line's check would take all of its /64
+	CU_ASSERT_EQUAL(memcmp(&c.ue_v6, &none, 16),
+			0); // the line's check would take all of its /64
 	CU_ASSERT_EQUAL(c.rs->n_sources, 1);
 	CU_ASSERT_TRUE(source_is(c.rs, 0, "2001:db8:cafe:1::2/128"));
 	CU_ASSERT_EQUAL(pdr_by_id(c.rs, 1)->n_filters + pdr_by_id(c.rs, 2)->n_filters, 0);
@@ -537,8 +538,8 @@ static void test_framed_bound(void)
 		CU_ASSERT_EQUAL_FATAL(prefix_parse(text, &framed[i]), 0);
 	}
 	for (unsigned i = 0; i < 2; i++)
-		CU_ASSERT_EQUAL(rules_pdr_framed_set(&r->pdrs[i], ADDR_V4, framed, RULES_MAX_FRAMED),
-				0);
+		CU_ASSERT_EQUAL(
+			rules_pdr_framed_set(&r->pdrs[i], ADDR_V4, framed, RULES_MAX_FRAMED), 0);
 	CU_ASSERT_EQUAL(rules_pdr_framed_set(&r->pdrs[0], ADDR_V4, framed, RULES_MAX_FRAMED + 1),
 			-E2BIG);
 	c = compile(r);
