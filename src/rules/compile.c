@@ -51,7 +51,7 @@ struct build {
 	struct out_use outs[MAX_OUTS];
 	struct filter_list filters;
 	unsigned n_alternatives; // filters, and PDRs without any
-	uint8_t n_listed; // of the filters, the last: sources
+	uint8_t n_listed;        // of the filters, the last: sources
 	unsigned needs_up, needs_down;
 	bool any_source; // RULESET_F_ANY_SOURCE
 

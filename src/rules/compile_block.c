@@ -168,6 +168,8 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 	size_t filters_at = round_up(fars_at + parts->n_fars * sizeof(struct far), RULESET_UNIT);
 	size_t blob_at = filters_at + n_filters * sizeof(struct filter);
 	size_t bytes = round_up(blob_at + blob->n, RULESET_UNIT);
+	unsigned flags = parts->flags | (ways[0].classified ? RULESET_F_CLASSIFY_UP : 0u) |
+			 (ways[1].classified ? RULESET_F_CLASSIFY_DOWN : 0u);
 	struct ruleset *rs = calloc(1, bytes);
 	struct filter *filters;
 
@@ -175,9 +177,8 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 		return NULL;
 	rs->chain_up = parts->chain_up;
 	rs->chain_down = parts->chain_down;
-	rs->units = (uint32_t)(bytes / RULESET_UNIT) & 0xffffff;
-	rs->flags = (uint8_t)(parts->flags | (ways[0].classified ? RULESET_F_CLASSIFY_UP : 0) |
-			      (ways[1].classified ? RULESET_F_CLASSIFY_DOWN : 0));
+	rs->units = (uint32_t)(bytes / RULESET_UNIT) & 0xfffff;
+	rs->flags = flags & 0x3fu;
 	rs->n_up = (uint16_t)(ways[0].classified ? 0 : ways[0].n);
 	rs->n_down = (uint16_t)(ways[1].classified ? 0 : ways[1].n);
 	rs->n_fars = (uint16_t)parts->n_fars;
@@ -190,7 +191,8 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 	n_filters = way_put(parts, &ways[0], rs, filters, 0);
 	n_filters = way_put(parts, &ways[1], rs, filters, n_filters);
 	if (parts->n_sources)
-		memcpy(filters + n_filters, parts->sources, parts->n_sources * sizeof(struct filter));
+		memcpy(filters + n_filters, parts->sources,
+		       parts->n_sources * sizeof(struct filter));
 	if (blob->n != 0)
 		memcpy((uint8_t *)rs + blob_at, blob->bytes, blob->n);
 	return rs;

@@ -131,7 +131,8 @@ static_assert(sizeof(struct filter) == 64, "a filter a cache line");
 struct ruleset {
 	uint64_t chain_up, chain_down; // services that its packets visit
 	uint32_t units : 20;           // of the whole block, in RULESET_UNIT
-	uint32_t n_sources : 6; // the last filters: what the session may send from beside the line's UE addresses
+	uint32_t
+		n_sources : 6; // the last filters: what the session may send from beside the line's UE addresses
 	uint32_t flags : 6;
 	uint16_t n_up, n_down; // PDRs that are walked
 	uint16_t n_fars, n_filters;
