@@ -58,8 +58,7 @@ static bool picked_f_teid(const struct pfcp_ie *group, const struct pdr_rule *pd
 {
 	const struct fteid *fteid = &pdr->pdi.fteid;
 
-	*ret = (struct pfcp_f_teid){
-		.flags = PFCP_F_TEID_V4, .teid = fteid->teid, .v4 = fteid->v4};
+	*ret = (struct pfcp_f_teid){.flags = PFCP_F_TEID_V4, .teid = fteid->teid, .v4 = fteid->v4};
 	return pdr->pdi.has_fteid && fteid->choose && !pdr->pdi.has_endpoint &&
 	       asks_for(group, PFCP_IE_F_TEID);
 }

@@ -67,7 +67,7 @@ struct n4_session {
 	struct n4_reporting *reporting; // NULL: it never had a report
 	bool refresh; // what its rules compile to has changed: it is due for a change of its own
 	bool ending; // its association or a set of it ends, or it has a successor: it goes as soon as no change
-		     // is under way
+		// is under way
 	struct session_batch *batch;  // that it ends with, or NULL
 	struct n4_request *successor; // then done: an establishment with its CP F-SEID; or NULL
 	uint32_t edge_at; // place in the heap of edges, from 1; 0: its rules have no edge in time

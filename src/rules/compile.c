@@ -463,21 +463,6 @@ static int pdr_filters(struct build *b, const struct pdr_rule *rule, struct pdr 
 	return 0;
 }
 
-static uint8_t pdr_families(const struct pdr_rule *rule)
-{
-	const struct ue_ip *ue = &rule->pdi.ue_ip;
-
-	uint8_t families = 0;
-
-	if (!rule->pdi.has_ue_ip)
-		return PDR_V4 | PDR_V6;
-	for (unsigned i = 0; i < rule->pdi.n_more; i++)
-		families |= rule->pdi.more[i].addr.family == ADDR_V4 ? PDR_V4 : PDR_V6;
-	for (unsigned i = 0; i < rule->pdi.n_framed; i++)
-		families |= rule->pdi.framed[i].addr.family == ADDR_V4 ? PDR_V4 : PDR_V6;
-	return (uint8_t)(families | (ue->has_v4 ? PDR_V4 : 0) | (ue->has_v6 ? PDR_V6 : 0));
-}
-
 static unsigned far_needs(const struct far *far)
 {
 	if (far->action & APPLY_BUFF)
@@ -507,7 +492,7 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 	pdr->far = (uint16_t)far_index;
 	pdr->id = rule->id;
 	pdr->tunnel = rule->tunnel;
-	pdr->families = pdr_families(rule);
+	pdr->families = compile_families(rule);
 	pdr->qfis = rule->pdi.qfis ? rule->pdi.qfis : UINT64_MAX;
 	// All 64 at once still need a QFI in the packet; 0 is no QoS flow's (TS 24.501 9.11.4.12).
 	if (rule->pdi.qfis == UINT64_MAX)
@@ -539,7 +524,7 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 static int sources_list(struct build *b)
 {
 	for (unsigned i = 0; b->constrained && i < b->n_sources; i++) {
-		if (filters_add(&b->filters, NULL, &b->sources[i]) != 0)
+		if (filters_add(&b->filters, NULL, NULL, &b->sources[i]) != 0)
 			return fault_cause(b->fault, PFCP_CAUSE_NO_RESOURCES,
 					   "too many compiled filters in a session");
 		b->n_listed++;

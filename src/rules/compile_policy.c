@@ -73,3 +73,17 @@ unsigned compile_policy(const struct rules *rules, const struct pdr_rule *rule, 
 		needs |= NEEDS_USAGE;
 	return needs;
 }
+
+uint8_t compile_families(const struct pdr_rule *rule)
+{
+	const struct ue_ip *ue = &rule->pdi.ue_ip;
+	uint8_t families = 0;
+
+	if (!rule->pdi.has_ue_ip)
+		return PDR_V4 | PDR_V6;
+	for (unsigned i = 0; i < rule->pdi.n_more; i++)
+		families |= rule->pdi.more[i].addr.family == ADDR_V4 ? PDR_V4 : PDR_V6;
+	for (unsigned i = 0; i < rule->pdi.n_framed; i++)
+		families |= rule->pdi.framed[i].addr.family == ADDR_V4 ? PDR_V4 : PDR_V6;
+	return (uint8_t)(families | (ue->has_v4 ? PDR_V4 : 0) | (ue->has_v6 ? PDR_V6 : 0));
+}

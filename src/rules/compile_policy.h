@@ -8,3 +8,5 @@
 
 // Fills the PDR's meters, usages, QFI, gates and marks. Returns the needs that follow (NEEDS_).
 unsigned compile_policy(const struct rules *rules, const struct pdr_rule *rule, struct pdr *pdr);
+// The families of user packets that it is for (PDR_V4, PDR_V6), by the addresses of its UE.
+uint8_t compile_families(const struct pdr_rule *rule);

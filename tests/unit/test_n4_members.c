@@ -64,9 +64,9 @@ static const struct member members[] = {
 	READ(PDI, SDF_FILTER),
 	READ(PDI, QFI),
 	READ(PDI, 3GPP_INTERFACE_TYPE),
-	SAFE(PDI, FRAMED_ROUTE, "would let more packets in; the feature is not offered"),
-	SAFE(PDI, FRAMED_ROUTING, "would announce the routes; the feature is not offered"),
-	SAFE(PDI, FRAMED_IPV6_ROUTE, "would let more packets in; the feature is not offered"),
+	READ(PDI, FRAMED_ROUTE),
+	READ(PDI, FRAMED_ROUTING),
+	READ(PDI, FRAMED_IPV6_ROUTE),
 
 	READ(CREATE_FAR, FAR_ID),
 	READ(CREATE_FAR, APPLY_ACTION),

@@ -14,7 +14,7 @@ static struct ruleset *block(unsigned units, unsigned seed)
 {
 	struct ruleset *rs = calloc(units, RULESET_UNIT);
 
-	rs->units = units & 0xffffff;
+	rs->units = units & 0xfffff;
 	rs->chain_up = seed;
 	for (size_t i = sizeof(*rs); i < ruleset_bytes(rs); i++)
 		((uint8_t *)rs)[i] = (uint8_t)(seed + i);
