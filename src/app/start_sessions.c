@@ -150,6 +150,8 @@ static int neigh_make(struct upf *upf)
 			 .n3 = c->gtpu.echo_n3,
 			 .changed = path_changed,
 			 .ctx = upf},
+		.udp6_cksum = c->gtpu.udp6_checksum,
+		.n4 = c->n4.address,
 		.stats = &upf->control.stats,
 		.io = control_neigh_io(&upf->control),
 	};
@@ -191,6 +193,9 @@ static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *t
 		.meter_burst_us = c->sessions.rate_burst_us,
 		.usage_ring = USAGE_RING,
 		.sleep = c->workers.idle == CONFIG_IDLE_SLEEP,
+		.error_rate = c->gtpu.error_indication ? c->gtpu.error_rate : 0,
+		.error_quiet_ms = c->gtpu.error_quiet_ms,
+		.extension_rate = c->gtpu.error_rate,
 		.socket = (int)rte_lcore_to_socket_id(eal_worker_lcore(id)),
 		.arena = &upf->arena,
 		.locator = upf->locator,
@@ -269,10 +274,13 @@ static void n4_ifaces_fill(struct upf *upf)
 		for (unsigned k = 0; k < c->n_addresses; k++) {
 			const struct addr *addr = &c->addresses[k].addr;
 
-			// GTP-U over IPv6 is not offered, so no F-TEID may name an IPv6 address.
 			if (addr->family == ADDR_V4 && !ni->has_v4) {
 				ni->has_v4 = true;
 				ni->v4.s_addr = addr->v4;
+			} else if (addr->family == ADDR_V6 && !ni->has_v6 &&
+				   !addr_is_link_local(addr)) {
+				ni->has_v6 = true;
+				memcpy(&ni->v6, addr->v6, sizeof(ni->v6));
 			}
 		}
 	}

@@ -97,24 +97,25 @@ static void check_device(struct load *l, const struct config_iface *iface)
 
 static void check_addresses(struct load *l, const struct config_iface *iface)
 {
-	bool v4 = false, v6 = false;
+	bool v6 = false, tunnels = false;
 
 	for (uint32_t i = 0; i < iface->n_addresses; i++) {
 		const struct prefix *p = &iface->addresses[i];
 		bool v4_subnet = p->addr.family == ADDR_V4 && p->len < 31;
 		uint32_t host = v4_subnet ? ~0u >> p->len & __builtin_bswap32(p->addr.v4) : 1;
 
-		v4 |= p->addr.family == ADDR_V4;
 		v6 |= p->addr.family == ADDR_V6;
+		tunnels |= p->addr.family == ADDR_V4 || !addr_is_link_local(&p->addr);
 		if (addr_is_unspecified(&p->addr) || addr_is_multicast(&p->addr))
 			load_error_at(l, p, "interfaces", "is not the address of a host");
 		else if (host == 0 || (v4_subnet && host == ~0u >> p->len))
 			load_error_at(l, p, "interfaces", "is the %s address of its subnet",
 				      host == 0 ? "network" : "broadcast");
 	}
-	if ((iface->roles & CONFIG_ROLE_N3) && iface->n_addresses && !v4)
-		load_error_at(l, iface->addresses, "interfaces",
-			      "an n3 interface needs an IPv4 address");
+	if ((iface->roles & CONFIG_ROLE_N3) && iface->n_addresses && !tunnels)
+		load_error_at(
+			l, iface->addresses, "interfaces",
+			"an n3 interface needs an IPv4 address, or an IPv6 one that is not link-local");
 	if (v6 && iface->mtu < IPV6_MTU_MIN)
 		load_error_at(l, &iface->mtu, "interfaces", "IPv6 needs an mtu of %d or more",
 			      IPV6_MTU_MIN);

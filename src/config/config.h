@@ -188,6 +188,9 @@ struct config_gtpu {
 	uint32_t echo_t3_ms;
 	uint32_t echo_n3;
 	bool error_indication;
+	uint32_t error_rate; // a second and worker
+	uint32_t error_quiet_ms;
+	bool udp6_checksum;
 };
 
 struct config_cli {

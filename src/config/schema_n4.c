@@ -204,5 +204,24 @@ const struct schema_key schema_gtpu[] = {
 	 FIELD(config_gtpu, error_indication),
 	 .def = "true",
 	 .help = "Whether a packet for an unknown TEID is answered."},
+	{.name = "error_rate",
+	 .type = SCHEMA_INT,
+	 FIELD(config_gtpu, error_rate),
+	 RANGE(1, 1000000, "100"),
+	 .help = "Most Error Indications a second that one worker sends; Supported Extension "
+		 "Headers Notifications are bounded alike."},
+	{.name = "error_quiet_ms",
+	 .type = SCHEMA_INT,
+	 FIELD(config_gtpu, error_quiet_ms),
+	 RANGE(0, 3600000, "30000"),
+	 .help = "Milliseconds after the start without Error Indications: the SMF has not yet "
+		 "restored its sessions, whose gNBs go on sending."},
+	{.name = "udp6_checksum",
+	 .type = SCHEMA_BOOL,
+	 FIELD(config_gtpu, udp6_checksum),
+	 .def = "true",
+	 .help = "Whether packets into tunnels over IPv6 get a UDP checksum. false saves the sum over "
+		 "each packet, where every gNB and UPF is known to take 0 (RFC 6935, 6936): sockets of "
+		 "an operating system by default do not. What comes in is taken either way."},
 	{0},
 };

@@ -60,6 +60,14 @@ static void v4_put(struct reply *r, bool given, struct in_addr v4)
 	reply_str(r, NULL, given ? addr_str(text, &addr) : NULL);
 }
 
+static void v6_put(struct reply *r, bool given, const struct in6_addr *v6)
+{
+	struct addr addr = addr_v6(v6->s6_addr);
+	char text[ADDR_STRLEN];
+
+	reply_str(r, NULL, given ? addr_str(text, &addr) : NULL);
+}
+
 static void number_put(struct reply *r, bool given, uint64_t n)
 {
 	if (given)
@@ -154,7 +162,8 @@ static void pdr_ue_put(struct reply *r, const struct pdr_rule *pdr)
 static void tunnels_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
 {
 	static const char *const columns[] = {
-		"number", "teid", "address", "interface", "direction", "chosen_by", NULL,
+		"number",    "teid",      "address",   "address6",
+		"interface", "direction", "chosen_by", NULL,
 	};
 
 	reply_table_open(r, "tunnels", columns);
@@ -164,7 +173,8 @@ static void tunnels_put(struct reply *r, const struct n4 *n4, const struct rules
 		reply_row(r);
 		reply_uint(r, NULL, t->number);
 		teid_put(r, true, t->teid);
-		v4_put(r, true, t->v4);
+		v4_put(r, t->has_v4, t->v4);
+		v6_put(r, t->has_v6, &t->v6);
 		reply_str(r, NULL,
 			  t->iface < n4->env.n_ifaces ? n4->env.ifaces[t->iface].name : NULL);
 		reply_str(r, NULL, t->up ? "up" : "down");
@@ -325,13 +335,10 @@ static void filters_put(struct reply *r, const struct rules *rules)
 
 static void far_address_put(struct reply *r, const struct far_rule *far)
 {
-	struct addr v6 = addr_v6(far->v6.s6_addr);
-	char text[ADDR_STRLEN];
-
-	if (far->ohc & (OHC_GTPU_UDP_V6 | OHC_UDP_V6))
-		reply_str(r, NULL, addr_str(text, &v6));
+	if (far->ohc & (OHC_GTPU_UDP_V4 | OHC_UDP_V4))
+		v4_put(r, true, far->v4);
 	else
-		v4_put(r, (far->ohc & (OHC_GTPU_UDP_V4 | OHC_UDP_V4)) != 0, far->v4);
+		v6_put(r, (far->ohc & (OHC_GTPU_UDP_V6 | OHC_UDP_V6)) != 0, &far->v6);
 }
 
 static void fars_put(struct reply *r, const struct n4 *n4, const struct rules *rules)

@@ -17,23 +17,27 @@
 
 #define ECHO_BURST 64 // requests of one tick, so that many peers at once do not fill the rings
 
-static uint16_t *bucket_of(struct neigh *n, rte_be32_t addr)
+static uint16_t *bucket_of(struct neigh *n, const struct addr *addr)
 {
-	return &n->path_buckets[rte_hash_crc_4byte(addr, n->seed) % GTPU_PATH_BUCKETS];
+	uint32_t hash = addr->family == ADDR_V4
+				? rte_hash_crc_4byte(addr->v4, n->seed)
+				: rte_hash_crc(addr->v6, sizeof(addr->v6), n->seed);
+
+	return &n->path_buckets[hash % GTPU_PATH_BUCKETS];
 }
 
-static uint16_t path_lookup(struct neigh *n, rte_be32_t addr)
+static uint16_t path_lookup(struct neigh *n, const struct addr *addr)
 {
 	uint16_t peer = *bucket_of(n, addr);
 
-	while (peer != PEER_NONE && n->peers[peer].peer.addr != addr)
+	while (peer != PEER_NONE && !addr_eq(&n->peers[peer].addr, addr))
 		peer = n->peers[peer].path.beside;
 	return peer;
 }
 
 void gtpu_path_begin(struct neigh *n, uint16_t peer)
 {
-	uint16_t *bucket = bucket_of(n, n->peers[peer].peer.addr);
+	uint16_t *bucket = bucket_of(n, &n->peers[peer].addr);
 
 	n->peers[peer].path = (struct gtpu_path){.beside = *bucket};
 	*bucket = peer;
@@ -41,7 +45,7 @@ void gtpu_path_begin(struct neigh *n, uint16_t peer)
 
 void gtpu_path_end(struct neigh *n, uint16_t peer)
 {
-	uint16_t *at = bucket_of(n, n->peers[peer].peer.addr);
+	uint16_t *at = bucket_of(n, &n->peers[peer].addr);
 
 	while (*at != peer)
 		at = &n->peers[*at].path.beside;
@@ -64,16 +68,19 @@ static bool echo_send(struct neigh *n, const struct peer_book *book)
 {
 	struct rte_mbuf *mbuf = n->conf.io.mbuf_new(n->conf.io.ctx);
 	const struct peer *peer = &book->peer;
-	uint16_t head = (uint16_t)(peer->eth_bytes + IP4_BYTES + UDP_BYTES);
+	uint16_t head = (uint16_t)(peer->eth_bytes + peer_ip_bytes(peer) + UDP_BYTES);
 	uint32_t bytes;
 	uint8_t *frame;
 
 	if (!mbuf)
 		return false;
 	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
-	memcpy(frame, peer->header + PEER_HEADER_BYTES - PEER_PSC_BYTES - GTPU_BYTES - head, head);
+	memcpy(frame, peer_header(peer, PEER_PSC_BYTES + GTPU_BYTES + head), head);
 	bytes = gtpu_echo_request_build(frame + head, book->path.sequence);
-	peer_patch(frame + peer->eth_bytes, peer, 0, bytes, 0);
+	if (peer->kind == PEER_GTPU_V6)
+		peer_patch6(frame + peer->eth_bytes, peer, 0, bytes, 0);
+	else
+		peer_patch(frame + peer->eth_bytes, peer, 0, bytes, 0);
 	mbuf->data_len = (uint16_t)(head + bytes);
 	mbuf->pkt_len = head + bytes;
 	n->conf.stats->counter[COUNTER_made]++;
@@ -85,15 +92,15 @@ static bool echo_send(struct neigh *n, const struct peer_book *book)
 static void path_changed(struct neigh *n, uint16_t peer, bool up)
 {
 	const struct gtpu_path_conf *conf = &n->conf.path;
-	struct addr addr = addr_v4(n->peers[peer].peer.addr);
+	const struct addr *addr = &n->peers[peer].addr;
 	char text[ADDR_STRLEN];
 
 	if (up)
-		log_info_limited("GTP-U: %s answers again", addr_str(text, &addr));
+		log_info_limited("GTP-U: %s answers again", addr_str(text, addr));
 	else
-		log_warn_limited("GTP-U: %s does not answer Echo Requests", addr_str(text, &addr));
+		log_warn_limited("GTP-U: %s does not answer Echo Requests", addr_str(text, addr));
 	if (conf->changed)
-		conf->changed(conf->ctx, peer, &addr, up);
+		conf->changed(conf->ctx, peer, addr, up);
 }
 
 static void path_failed(struct neigh *n, uint16_t peer)
@@ -149,22 +156,21 @@ void gtpu_path_tick(struct neigh *n, uint64_t now)
 }
 
 // The Recovery counter is 0 by rule (TS 29.281 8.2); a peer that counts all the same has restarted when it changes.
-static void recovery_note(struct gtpu_path *path, rte_be32_t addr, uint8_t recovery)
+static void recovery_note(struct gtpu_path *path, const struct addr *peer, uint8_t recovery)
 {
-	struct addr peer = addr_v4(addr);
 	char text[ADDR_STRLEN];
 
 	if (path->has_recovery && path->recovery != recovery) {
 		path->restarts++;
 		log_warn_limited("GTP-U: %s has restarted: its Recovery counter was %u and is %u",
-				 addr_str(text, &peer), path->recovery, recovery);
+				 addr_str(text, peer), path->recovery, recovery);
 	}
 	path->has_recovery = true;
 	path->recovery = recovery;
 }
 
 // Whether it answers what was asked.
-static bool response_take(struct neigh *n, rte_be32_t from, uint16_t sequence, uint8_t recovery)
+static bool response_take(struct neigh *n, const struct addr *from, uint16_t sequence, uint8_t recovery)
 {
 	uint16_t peer = path_lookup(n, from);
 	struct gtpu_path *path = &n->peers[peer].path;
@@ -183,16 +189,23 @@ static bool response_take(struct neigh *n, rte_be32_t from, uint16_t sequence, u
 	return true;
 }
 
+// Parse has seen that the header is whole, and of which version.
+static struct addr outer_source(const uint8_t *ip)
+{
+	return ip[0] >> 4 == 4 ? addr_v4(((const struct ip4_head *)ip)->src)
+			       : addr_v6(((const struct ip6_head *)ip)->src);
+}
+
 void neigh_echo_response(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
 {
 	const struct pkt *p = rte_mbuf_to_priv(mbuf);
 	const uint8_t *frame = rte_pktmbuf_mtod(mbuf, const uint8_t *);
-	const struct ip4_head *ip = (const struct ip4_head *)(frame + p->outer);
+	struct addr from = outer_source(frame + p->outer);
 	uint16_t sequence;
 	uint8_t recovery;
 
 	if (gtpu_echo_response_decode(frame, p, &sequence, &recovery) != 0 ||
-	    !response_take(n, ip->src, sequence, recovery))
+	    !response_take(n, &from, sequence, recovery))
 		n->conf.stats->counter[COUNTER_gtpu_echo_unasked]++;
 	n->conf.stats->counter[COUNTER_consumed]++;
 	rte_pktmbuf_free(mbuf);

@@ -53,7 +53,8 @@ struct peer_book {
 	bool routed;      // a plain one: workers find it by its address
 	uint16_t telling; // times that they are being told now
 	int32_t key; // its place among the routes' hops, to be freed when all have forgotten it; -1: none
-	uint32_t refs; // sessions' tunnels
+	uint32_t refs;    // sessions' tunnels
+	struct addr addr; // of a tunnel's far end
 	struct hop *hop;
 	struct peer peer;      // as the workers have it
 	struct gtpu_path path; // of one for tunnels
@@ -91,7 +92,6 @@ void hold_release(struct neigh *n, struct hop *hop); // the hop is known: send a
 void hold_drop(struct neigh *n, struct hop *hop, enum drop reason);
 
 // resolve.c
-bool is_own(const struct neigh_iface *iface, const struct addr *addr);
 void resolve_ask(struct neigh *n, struct hop *hop);
 void control_drop(struct neigh *n, struct rte_mbuf *mbuf, enum drop reason);
 

@@ -44,6 +44,16 @@ static void add_subnets(struct route_iface *ri, const struct neigh_iface *iface)
 	}
 }
 
+static void add_own(struct route_table *routes, const struct addr *addr)
+{
+	uint8_t last = addr->family == ADDR_V4 ? (uint8_t)rte_be_to_cpu_32(addr->v4) : addr->v6[15];
+
+	if (addr->family == ADDR_NONE)
+		return;
+	routes->own[routes->n_own++] = *addr;
+	routes->own_octets[last >> 6] |= 1ull << (last & 63);
+}
+
 static uint16_t add_gateway(struct neigh *n, unsigned iface, const struct addr *addr)
 {
 	struct hop *hop;
@@ -73,8 +83,11 @@ struct neigh *neigh_new(const struct neigh_conf *conf)
 		neigh_free(n);
 		return NULL;
 	}
+	add_own(&n->routes, &conf->n4);
 	for (unsigned i = 0; i < conf->n_ifaces; i++) {
 		add_subnets(&n->routes.ifaces[i], &conf->ifaces[i]);
+		for (unsigned k = 0; k < conf->ifaces[i].n_addrs; k++)
+			add_own(&n->routes, &conf->ifaces[i].addrs[k].addr);
 		n->routes.ifaces[i].gateway_v4 = add_gateway(n, i, &conf->ifaces[i].gateway_v4);
 		n->routes.ifaces[i].gateway_v6 = add_gateway(n, i, &conf->ifaces[i].gateway_v6);
 	}
@@ -102,17 +115,15 @@ static bool is_for(const struct peer_book *book, const struct rte_mbuf *mbuf, un
 {
 	const struct hop *hop = book->hop;
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, book->peer.eth_bytes);
-	const struct ip4_head *ip4 = (const struct ip4_head *)ip;
+	const struct addr *to = peer_is_tunnel(&book->peer) ? &book->addr : &hop->addr;
 
 	if (hop->iface != iface)
 		return false;
-	if (book->peer.kind == PEER_GTPU_V4)
-		return ip4->dst == book->peer.addr;
-	if (hop->gateway)
+	if (hop->gateway && !peer_is_tunnel(&book->peer))
 		return true;
-	return hop->addr.family == ADDR_V4
-		       ? *ip >> 4 == 4 && ip4->dst == hop->addr.v4
-		       : *ip >> 4 == 6 && ip6_eq(((const struct ip6_head *)ip)->dst, hop->addr.v6);
+	return to->family == ADDR_V4
+		       ? *ip >> 4 == 4 && ((const struct ip4_head *)ip)->dst == to->v4
+		       : *ip >> 4 == 6 && ip6_eq(((const struct ip6_head *)ip)->dst, to->v6);
 }
 
 void neigh_wait_peer(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
@@ -151,10 +162,6 @@ void neigh_wait_hop(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
 					 : addr_v6(((const struct ip6_head *)user)->dst);
 	struct hop *hop;
 
-	if (is_own(&n->conf.ifaces[p->iface], &dst)) {
-		control_drop(n, mbuf, DROP_not_for_us);
-		return;
-	}
 	hop = wanted_hop(n, p->iface, &dst);
 	if (!hop) {
 		control_drop(n, mbuf, DROP_neigh_hold_full);
@@ -204,13 +211,13 @@ void neigh_each_peer(const struct neigh *n, gtpu_peer_view_fn *fn, void *ctx)
 	for (uint16_t i = 1; i < n->conf.n_peers; i++) {
 		const struct peer_book *book = &n->peers[i];
 		struct gtpu_peer_view view = {
-			.addr = addr_v4(book->peer.addr),
+			.addr = book->addr,
 			.iface = book->peer.iface,
 			.tunnels = book->refs,
 			.path = &book->path,
 		};
 
-		if (book->use == PEER_USED && book->peer.kind == PEER_GTPU_V4)
+		if (book->use == PEER_USED && peer_is_tunnel(&book->peer))
 			fn(&view, ctx);
 	}
 }

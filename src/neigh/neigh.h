@@ -51,6 +51,8 @@ struct neigh_conf {
 	uint16_t n_peers;      // peer indices 1 .. n_peers - 1 are given out
 	uint16_t hold_packets; // for each neighbour that is being asked for
 	struct gtpu_path_conf path;
+	bool udp6_cksum;       // tunnels over IPv6 carry a UDP checksum
+	struct addr n4;        // where N4 is served, which is ours beside the interfaces' addresses
 	struct neigh_io io;
 	struct stats
 		*stats; // of the control thread: neigh counts injected, made, held, consumed, drops
@@ -78,8 +80,8 @@ void neigh_peer_settled(struct neigh *neigh, uint16_t index);
 
 // The peer for GTP-U tunnels to `addr` (TS 29.281), one reference taken: the same index for the same
 // address. Picks the interface by route: one whose subnet holds the address, else the first N3/N9 interface
-// with a gateway. -ENETUNREACH: no route; -ENOSPC: no peer is free.
-int neigh_tunnel_take(struct neigh *neigh, rte_be32_t addr, uint16_t *ret_peer);
+// with a gateway and an address of that family. -ENETUNREACH: no route; -ENOSPC: no peer is free.
+int neigh_tunnel_take(struct neigh *neigh, const struct addr *addr, uint16_t *ret_peer);
 void neigh_tunnel_give(struct neigh *neigh, uint16_t peer);
 unsigned neigh_peers_used(const struct neigh *neigh);
 

@@ -27,42 +27,68 @@ void peers_tick(struct neigh *n)
 			peer_publish(n, i);
 }
 
-// The header that a peer's packets leave with, right-aligned (session/peer.h).
-static void peer_write(const struct neigh *n, struct peer *peer, const struct hop *hop)
+// Our address that tunnels to `to` leave from: one in its subnet, else the first of its family that is good
+// beyond the link. NULL: none.
+static const struct addr *tunnel_source(const struct neigh_iface *iface, const struct addr *to)
 {
+	const struct addr *first = NULL;
+
+	for (unsigned i = 0; i < iface->n_addrs; i++) {
+		const struct addr *own = &iface->addrs[i].addr;
+
+		if (own->family != to->family)
+			continue;
+		if (prefix_contains(&iface->addrs[i], to))
+			return own;
+		if (!first && !addr_is_link_local(own))
+			first = own;
+	}
+	return first;
+}
+
+// IP, UDP and GTP-U of a tunnel, without what the encapsulation patches in; and the sum of what stays.
+static void tunnel_write(uint8_t *ip, const struct addr *from, struct peer_book *book)
+{
+	struct udp_head *udp = (struct udp_head *)(ip + peer_ip_bytes(&book->peer));
+	struct ip4_head *ip4 = (struct ip4_head *)ip;
+	struct ip6_head *ip6 = (struct ip6_head *)ip;
+	uint64_t sum;
+
+	*udp = (struct udp_head){.sport = RTE_BE16(GTPU_PORT), .dport = RTE_BE16(GTPU_PORT)};
+	if (book->addr.family == ADDR_V4) {
+		ip4_write(ip4, from->v4, book->addr.v4, IPPROTO_UDP, 0);
+		ip4->total = 0;
+		ip4->cksum = 0;
+		sum = cksum_bytes(ip4, IP4_BYTES);
+	} else {
+		ip6_write(ip6, from->v6, book->addr.v6, IPPROTO_UDP, IP_OUR_TTL, 0);
+		sum = cksum_pseudo6(ip6->src, ip6->dst, IPPROTO_UDP, 0) +
+		      cksum_bytes(udp, UDP_BYTES);
+	}
+	book->peer.ip_sum = cksum_fold(sum);
+	gtpu_gpdu_write((uint8_t *)(udp + 1), 0, 0, 0, false);
+}
+
+// The header that a peer's packets leave with, right-aligned (session/peer.h).
+static void peer_write(const struct neigh *n, struct peer_book *book)
+{
+	const struct hop *hop = book->hop;
+	struct peer *peer = &book->peer;
 	const struct neigh_iface *iface = &n->conf.ifaces[hop->iface];
 	uint8_t *end = peer->header + PEER_HEADER_BYTES;
-	bool tunnel = peer->kind == PEER_GTPU_V4;
 	unsigned type = hop->addr.family == ADDR_V4 ? ETH_TYPE_IP4 : ETH_TYPE_IP6;
-	uint8_t *ip = end - (GTPU_BYTES + GTPU_OPTION_BYTES + GTPU_PSC_BYTES) - UDP_BYTES -
-		      IP4_BYTES;
+	uint8_t *ip = end - GTPU_BYTES - PEER_PSC_BYTES - UDP_BYTES - peer_ip_bytes(peer);
 
 	peer->state = hop->state == HOP_KNOWN ? PEER_READY : PEER_WAIT;
 	peer->iface = hop->iface;
 	peer->mtu = iface->mtu;
 	peer->eth_bytes = (uint8_t)(ETH_BYTES + (iface->vlan ? ETH_TAG_BYTES : 0));
 	memset(peer->header, 0, sizeof(peer->header));
-	eth_write((tunnel ? ip : end) - peer->eth_bytes, hop->mac, iface->mac, iface->vlan,
-		  (uint16_t)type);
-	if (!tunnel)
-		return;
-
-	struct ip4_head *ip4 = (struct ip4_head *)ip;
-	struct udp_head *udp = (struct udp_head *)(ip + IP4_BYTES);
-
-	ip4_write(ip4, iface->addrs[0].addr.v4, peer->addr, IPPROTO_UDP, 0);
-	for (unsigned i = 0; i < iface->n_addrs; i++)
-		if (iface->addrs[i].addr.family == ADDR_V4) {
-			ip4->src = iface->addrs[i].addr.v4;
-			break;
-		}
-	ip4->total = 0;
-	ip4->tos = 0;
-	ip4->cksum = 0;
-	peer->ip_sum = (uint16_t)~cksum_finish(cksum_bytes(ip4, IP4_BYTES));
-	udp->sport = udp->dport = RTE_BE16(GTPU_PORT);
-	udp->cksum = 0;
-	gtpu_gpdu_write((uint8_t *)(udp + 1), 0, 0, 0, false);
+	eth_write((peer_is_tunnel(peer) ? ip : end) - peer->eth_bytes, hop->mac, iface->mac,
+		  iface->vlan, (uint16_t)type);
+	if (peer_is_tunnel(peer))
+		tunnel_write(ip, tunnel_source(iface, &book->addr), book);
+	peer->udp_cksum = n->conf.udp6_cksum;
 }
 
 // A free index, of those whose last use all workers have forgotten, the longest unused first as far as one
@@ -102,7 +128,7 @@ void peers_update(struct neigh *n, struct hop *hop)
 {
 	for (uint16_t i = 1; i < n->conf.n_peers; i++)
 		if (n->peers[i].use == PEER_USED && n->peers[i].hop == hop) {
-			peer_write(n, &n->peers[i].peer, hop);
+			peer_write(n, &n->peers[i]);
 			peer_publish(n, i);
 		}
 }
@@ -129,9 +155,8 @@ uint16_t peers_plain(struct neigh *n, struct hop *hop)
 		return PEER_NONE;
 	n->peers[index].hop = hop;
 	n->peers[index].peer.kind = PEER_PLAIN;
-	n->peers[index].peer.addr = hop->addr.family == ADDR_V4 ? hop->addr.v4 : 0;
 	hop->plain = index;
-	peer_write(n, &n->peers[index].peer, hop);
+	peer_write(n, &n->peers[index]);
 	peer_publish(n, index);
 	return index;
 }
@@ -206,44 +231,48 @@ static int tunnel_route(const struct neigh *n, const struct addr *addr, unsigned
 		*ret_hop = *addr;
 		return 0;
 	}
-	for (unsigned i = 0; i < n->conf.n_ifaces; i++)
-		if (n->conf.ifaces[i].access && n->conf.ifaces[i].gateway_v4.family != ADDR_NONE) {
+	for (unsigned i = 0; i < n->conf.n_ifaces; i++) {
+		const struct neigh_iface *iface = &n->conf.ifaces[i];
+		const struct addr *gateway = addr->family == ADDR_V4 ? &iface->gateway_v4
+								     : &iface->gateway_v6;
+
+		if (iface->access && gateway->family != ADDR_NONE && tunnel_source(iface, addr)) {
 			*ret_iface = i;
-			*ret_hop = n->conf.ifaces[i].gateway_v4;
+			*ret_hop = *gateway;
 			return 0;
 		}
+	}
 	return -ENETUNREACH;
 }
 
-static uint16_t tunnel_lookup(const struct neigh *n, rte_be32_t addr)
+static uint16_t tunnel_lookup(const struct neigh *n, const struct addr *addr)
 {
 	for (uint16_t i = 1; i < n->conf.n_peers; i++)
-		if (n->peers[i].use == PEER_USED && n->peers[i].peer.kind == PEER_GTPU_V4 &&
-		    n->peers[i].peer.addr == addr)
+		if (n->peers[i].use == PEER_USED && peer_is_tunnel(&n->peers[i].peer) &&
+		    addr_eq(&n->peers[i].addr, addr))
 			return i;
 	return PEER_NONE;
 }
 
-int neigh_tunnel_take(struct neigh *n, rte_be32_t v4, uint16_t *ret_peer)
+int neigh_tunnel_take(struct neigh *n, const struct addr *addr, uint16_t *ret_peer)
 {
-	struct addr addr = addr_v4(v4);
-	uint16_t index = tunnel_lookup(n, v4);
+	uint16_t index = tunnel_lookup(n, addr);
 	struct addr via;
 	unsigned iface;
 	struct hop *hop;
 
 	if (index == PEER_NONE) {
-		if (tunnel_route(n, &addr, &iface, &via) != 0)
+		if (tunnel_route(n, addr, &iface, &via) != 0)
 			return -ENETUNREACH;
 		hop = hop_get(n, iface, &via);
 		index = hop ? peer_take(n) : PEER_NONE;
 		if (index == PEER_NONE)
 			return -ENOSPC;
 		n->peers[index].hop = hop;
-		n->peers[index].peer.kind = PEER_GTPU_V4;
-		n->peers[index].peer.addr = v4;
+		n->peers[index].addr = *addr;
+		n->peers[index].peer.kind = addr->family == ADDR_V4 ? PEER_GTPU_V4 : PEER_GTPU_V6;
 		hop->tunnels++;
-		peer_write(n, &n->peers[index].peer, hop);
+		peer_write(n, &n->peers[index]);
 		peer_publish(n, index);
 		gtpu_path_begin(n, index);
 	}

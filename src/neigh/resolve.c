@@ -42,7 +42,7 @@ static const struct addr *own_addr(const struct neigh_iface *iface, const struct
 	return any;
 }
 
-bool is_own(const struct neigh_iface *iface, const struct addr *addr)
+static bool is_own(const struct neigh_iface *iface, const struct addr *addr)
 {
 	for (unsigned i = 0; i < iface->n_addrs; i++)
 		if (addr_eq(&iface->addrs[i].addr, addr))

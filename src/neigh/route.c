@@ -14,3 +14,16 @@ bool route_is_onlink(const struct route_iface *ri, unsigned family, const uint8_
 			return true;
 	return false;
 }
+
+bool route_is_own(const struct route_table *routes, unsigned family, const uint8_t *dst)
+{
+	for (unsigned i = 0; i < routes->n_own; i++) {
+		const struct addr *own = &routes->own[i];
+
+		if (own->family != family)
+			continue;
+		if (family == 4 ? memcmp(&own->v4, dst, 4) == 0 : memcmp(own->v6, dst, 16) == 0)
+			return true;
+	}
+	return false;
+}

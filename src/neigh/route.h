@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <rte_branch_prediction.h>
 #include <rte_byteorder.h>
 #include <rte_hash.h>
 
@@ -18,7 +19,11 @@
 #define ROUTE_IFACES 16
 #define ROUTE_SUBNETS 8 // of one interface, both families
 
+#define ROUTE_OWNS (ROUTE_IFACES * ROUTE_SUBNETS + 1) // addresses of our own
+
+// What is no peer.
 #define ROUTE_ASK 0xffff // on-link, and no peer yet: the control thread resolves it
+#define ROUTE_OWN 0xfffe // an address of our own, of whatever interface, or of N4
 
 struct route_iface {
 	uint8_t n_subnets;
@@ -38,8 +43,23 @@ struct route_key {
 
 struct route_table {
 	struct route_iface ifaces[ROUTE_IFACES];
-	struct rte_hash *hops; // struct route_key -> peer index in the data word
+	struct rte_hash *hops;  // struct route_key -> peer index in the data word
+	uint64_t own_octets[4]; // a bit for each last octet that an address of our own has
+	unsigned n_own;
+	struct addr own[ROUTE_OWNS];
 };
+
+// Whether `dst`, whose last octet one of our own has, is that address.
+bool route_is_own(const struct route_table *routes, unsigned family, const uint8_t *dst);
+
+// The same for any `dst`: nearly all are told by one bit.
+static inline bool route_own(const struct route_table *routes, unsigned family, const uint8_t *dst)
+{
+	uint8_t last = dst[family == 4 ? 3 : 15];
+
+	return unlikely(routes->own_octets[last >> 6] >> (last & 63) & 1) &&
+	       route_is_own(routes, family, dst);
+}
 
 static inline struct route_key route_key(unsigned iface, unsigned family, const uint8_t *addr)
 {
@@ -64,12 +84,14 @@ static inline uint16_t route_hop(const struct route_table *routes, unsigned ifac
 }
 
 // The peer that a plain packet to `dst` leaves to by this interface: PEER_NONE without a route, ROUTE_ASK
-// for an on-link neighbour that must be resolved first.
+// for an on-link neighbour that must be resolved first, ROUTE_OWN where it should not leave at all.
 static inline uint16_t route_lookup(const struct route_table *routes, unsigned iface,
 				    unsigned family, const uint8_t *dst)
 {
 	const struct route_iface *ri = &routes->ifaces[iface];
 
+	if (route_own(routes, family, dst))
+		return ROUTE_OWN;
 	if (family == 4) {
 		rte_be32_t addr;
 

@@ -185,18 +185,34 @@ int gtpu_echo_response_decode(const uint8_t *frame, const struct pkt *p, uint16_
 	return 0;
 }
 
-// Where a reply's GTP-U message goes: behind an IPv4 header without options. NULL: there is no room.
+// Where a reply's GTP-U message goes: behind an IP header without options. NULL: there is no room.
 static uint8_t *reply_at(uint8_t *frame, uint32_t room, const struct pkt *p, uint32_t bytes)
 {
-	uint32_t at = p->outer + IP4_BYTES + UDP_BYTES;
+	uint32_t at = p->outer + udp_turn_at(frame, p);
 
 	return at + bytes <= room ? frame + at : NULL;
 }
 
-// The outer UDP header's source port, of any GTP-U frame.
+// The outer UDP header's source port, of any GTP-U frame that parse() went through.
 static uint16_t outer_sport(const uint8_t *frame, const struct pkt *p)
 {
-	return be16_get(frame + p->outer + ip4_header_bytes((const void *)(frame + p->outer)));
+	const uint8_t *ip = frame + p->outer;
+	struct ip6_end end;
+
+	if (*ip >> 4 == 4)
+		return be16_get(ip + ip4_header_bytes((const void *)ip));
+	if (ip6_walk((const void *)ip, IP6_BYTES + (uint32_t)be16_get(ip + 4), &end))
+		return GTPU_PORT; // never: parse() has walked it
+	return be16_get(ip + end.bytes);
+}
+
+// The outer destination: the address of ours that the frame was sent to.
+static struct addr outer_local(const uint8_t *frame, const struct pkt *p)
+{
+	const uint8_t *ip = frame + p->outer;
+
+	return *ip >> 4 == 4 ? addr_v4(((const struct ip4_head *)ip)->dst)
+			     : addr_v6(((const struct ip6_head *)ip)->dst);
 }
 
 uint32_t gtpu_echo_response(uint8_t *frame, uint32_t room, const struct pkt *p)
@@ -213,13 +229,12 @@ uint32_t gtpu_echo_response(uint8_t *frame, uint32_t room, const struct pkt *p)
 	option_write(to, sequence, GTPU_EXT_NONE);
 	to[bytes - 2] = GTPU_IE_RECOVERY;
 	to[bytes - 1] = 0; // the value is not used any more, and 0 by rule (7.2.2, 8.2)
-	return udp4_turn(frame, p, GTPU_PORT, port, bytes);
+	return udp_turn(frame, p, GTPU_PORT, port, bytes);
 }
 
 uint32_t gtpu_error_indication(uint8_t *frame, uint32_t room, const struct pkt *p)
 {
-	const struct ip4_head *ip = (const struct ip4_head *)(frame + p->outer);
-	struct addr local = addr_v4(ip->dst);
+	struct addr local = outer_local(frame, p);
 	uint16_t sport = outer_sport(frame, p);
 	uint8_t message[GTPU_MESSAGE_BYTES_MAX];
 	uint32_t bytes = gtpu_error_indication_build(message, p->teid, &local, sport);
@@ -228,7 +243,7 @@ uint32_t gtpu_error_indication(uint8_t *frame, uint32_t room, const struct pkt *
 	if (!to)
 		return 0;
 	memcpy(to, message, bytes);
-	return udp4_turn(frame, p, GTPU_PORT, GTPU_PORT, bytes);
+	return udp_turn(frame, p, GTPU_PORT, GTPU_PORT, bytes);
 }
 
 uint32_t gtpu_supported_extensions(uint8_t *frame, uint32_t room, const struct pkt *p)
@@ -243,5 +258,5 @@ uint32_t gtpu_supported_extensions(uint8_t *frame, uint32_t room, const struct p
 	to[12] = GTPU_IE_EXTENSIONS;
 	to[13] = sizeof(understood);
 	memcpy(to + 14, understood, sizeof(understood));
-	return udp4_turn(frame, p, GTPU_PORT, GTPU_PORT, bytes);
+	return udp_turn(frame, p, GTPU_PORT, GTPU_PORT, bytes);
 }

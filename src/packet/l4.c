@@ -42,31 +42,68 @@ enum drop l4_fill_slow(const uint8_t *l4, uint32_t bytes, struct pkt *p)
 	return DROP_NONE;
 }
 
-void udp4_write(uint8_t *ip, rte_be32_t src, uint16_t sport, rte_be32_t dst, uint16_t dport,
-		uint32_t bytes)
+// The UDP header before a payload that is in its place; `pseudo` is the sum of what is in front of it.
+static void udp_write(struct udp_head *udp, uint16_t sport, uint16_t dport, uint32_t bytes,
+		      uint64_t pseudo)
 {
-	struct udp_head *udp = (struct udp_head *)(ip + IP4_BYTES);
-
-	bytes += UDP_BYTES;
-	ip4_write((struct ip4_head *)ip, src, dst, IPPROTO_UDP, bytes);
 	*udp = (struct udp_head){
 		.sport = rte_cpu_to_be_16(sport),
 		.dport = rte_cpu_to_be_16(dport),
 		.bytes = rte_cpu_to_be_16((uint16_t)bytes),
 	};
-	udp->cksum = cksum_finish_udp(cksum_pseudo4(src, dst, IPPROTO_UDP, bytes) +
-				      cksum_bytes(udp, bytes));
+	udp->cksum = cksum_finish_udp(pseudo + cksum_bytes(udp, bytes));
 }
 
-uint32_t udp4_turn(uint8_t *frame, const struct pkt *p, uint16_t sport, uint16_t dport,
-		   uint32_t bytes)
+void udp4_write(uint8_t *ip, rte_be32_t src, uint16_t sport, rte_be32_t dst, uint16_t dport,
+		uint32_t bytes)
 {
-	const struct ip4_head *ip = (const struct ip4_head *)(frame + p->outer);
-	rte_be32_t from = ip->src, to = ip->dst;
+	bytes += UDP_BYTES;
+	ip4_write((struct ip4_head *)ip, src, dst, IPPROTO_UDP, bytes);
+	udp_write((struct udp_head *)(ip + IP4_BYTES), sport, dport, bytes,
+		  cksum_pseudo4(src, dst, IPPROTO_UDP, bytes));
+}
 
-	if (eth_to_many(frame) || !ip4_is_unicast(from))
+void udp6_write(uint8_t *ip, const uint8_t src[16], uint16_t sport, const uint8_t dst[16],
+		uint16_t dport, uint32_t bytes)
+{
+	const struct ip6_head *ip6 = (const struct ip6_head *)ip;
+
+	bytes += UDP_BYTES;
+	ip6_write((struct ip6_head *)ip, src, dst, IPPROTO_UDP, IP_OUR_TTL, bytes);
+	udp_write((struct udp_head *)(ip + IP6_BYTES), sport, dport, bytes,
+		  cksum_pseudo6(ip6->src, ip6->dst, IPPROTO_UDP, bytes));
+}
+
+static bool udp4_turn(uint8_t *ip, uint16_t sport, uint16_t dport, uint32_t bytes)
+{
+	const struct ip4_head *ip4 = (const struct ip4_head *)ip;
+	rte_be32_t from = ip4->src, to = ip4->dst;
+
+	if (!ip4_is_unicast(from))
+		return false;
+	udp4_write(ip, to, sport, from, dport, bytes);
+	return true;
+}
+
+static bool udp6_turn(uint8_t *ip, uint16_t sport, uint16_t dport, uint32_t bytes)
+{
+	struct ip6_head was = *(const struct ip6_head *)ip;
+
+	if (!ip6_is_unicast(was.src))
+		return false;
+	udp6_write(ip, was.dst, sport, was.src, dport, bytes);
+	return true;
+}
+
+uint32_t udp_turn(uint8_t *frame, const struct pkt *p, uint16_t sport, uint16_t dport,
+		  uint32_t bytes)
+{
+	uint8_t *ip = frame + p->outer;
+	uint32_t at = p->outer + udp_turn_at(frame, p);
+
+	if (eth_to_many(frame) || !(*ip >> 4 == 4 ? udp4_turn(ip, sport, dport, bytes)
+						  : udp6_turn(ip, sport, dport, bytes)))
 		return 0;
 	eth_turn(frame);
-	udp4_write(frame + p->outer, to, sport, from, dport, bytes);
-	return (uint32_t)p->outer + IP4_BYTES + UDP_BYTES + bytes;
+	return at + bytes;
 }

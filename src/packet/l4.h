@@ -49,13 +49,21 @@ static inline enum drop l4_fill(const uint8_t *l4, uint32_t bytes, struct pkt *p
 	return DROP_NONE;
 }
 
-// Writes IPv4 and UDP headers before a payload of `bytes` that is already in its place, 28 bytes after
-// `ip`; the checksum is computed.
+// Write IP and UDP headers before a payload of `bytes` that is already in its place, 28 bytes after `ip`
+// (IPv6: 48); the checksum is computed.
 void udp4_write(uint8_t *ip, rte_be32_t src, uint16_t sport, rte_be32_t dst, uint16_t dport,
 		uint32_t bytes);
+void udp6_write(uint8_t *ip, const uint8_t src[16], uint16_t sport, const uint8_t dst[16],
+		uint16_t dport, uint32_t bytes);
 
-// Turns the frame of `p`, an IPv4 UDP datagram to us, into one to its sender: MAC and IP addresses
-// change places. The payload of `bytes` must already stand 28 bytes after p->outer (IPv4 options do not
-// come back). Gives the frame's new length, or 0 when the sender is not one host.
-uint32_t udp4_turn(uint8_t *frame, const struct pkt *p, uint16_t sport, uint16_t dport,
-		   uint32_t bytes);
+// Where the payload of udp_turn() must stand, from p->outer: behind headers without options.
+static inline uint32_t udp_turn_at(const uint8_t *frame, const struct pkt *p)
+{
+	return (frame[p->outer] >> 4 == 4 ? IP4_BYTES : IP6_BYTES) + UDP_BYTES;
+}
+
+// Turns the frame of `p`, a UDP datagram to us, into one to its sender: MAC and IP addresses change
+// places. The payload of `bytes` must already stand udp_turn_at() after p->outer (IPv4 options and IPv6
+// extension headers do not come back). Gives the frame's new length, or 0 when the sender is not one host.
+uint32_t udp_turn(uint8_t *frame, const struct pkt *p, uint16_t sport, uint16_t dport,
+		  uint32_t bytes);

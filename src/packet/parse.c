@@ -94,8 +94,7 @@ static bool is_nd(const uint8_t *data, const struct pkt *p)
 	       (p->dport == ICMP6_TYPE_SOLICIT << 8 || p->dport == ICMP6_TYPE_ADVERT << 8);
 }
 
-enum pkt_kind parse_local6(const uint8_t *data, uint32_t end, const struct local_addr *local,
-			   struct pkt *p)
+enum pkt_kind parse_local6(const uint8_t *data, uint32_t end, struct pkt *p)
 {
 	enum drop drop = parse_user6(data, p->outer, p);
 
@@ -112,9 +111,44 @@ enum pkt_kind parse_local6(const uint8_t *data, uint32_t end, const struct local
 	uint32_t bytes = be16_get(data + p->l4 + 4);
 	if (bytes < UDP_BYTES || bytes > end - p->l4)
 		return parse_bad(p, DROP_bad_udp);
-	if (p->dport == GTPU_PORT && local->gtpu)
-		return parse_bad(p, DROP_outer_ipv6);
 	return parse_bad(p, DROP_not_for_us);
+}
+
+static bool udp6_cksum_ok(const struct ip6_head *ip, const struct udp_head *udp, uint32_t bytes)
+{
+	uint64_t pseudo = cksum_pseudo6(ip->src, ip->dst, IPPROTO_UDP, bytes);
+
+	return cksum_udp_ok(udp->cksum, pseudo, pseudo + cksum_bytes(udp, bytes));
+}
+
+// A tunnel's packet may come without a UDP checksum over IPv6 too (RFC 6935 5): its user packet has one of
+// its own, and GTP-U does not act on what it cannot check any more than over IPv4.
+enum pkt_kind parse_udp6(const struct parse_conf *conf, const uint8_t *data, uint32_t end,
+			 struct pkt *p)
+{
+	const struct ip6_head *ip = (const struct ip6_head *)(data + p->outer);
+	struct ip6_end l4 = {.bytes = IP6_BYTES, .proto = ip->next};
+
+	if (unlikely(ip->next != IPPROTO_UDP)) {
+		enum drop drop = ip6_walk(ip, end - p->outer, &l4);
+		if (drop)
+			return parse_bad(p, drop);
+		if (l4.fragment || l4.proto != IPPROTO_UDP)
+			return parse_local6(data, end, p);
+	}
+	const struct udp_head *udp = (const struct udp_head *)(data + p->outer + l4.bytes);
+	uint32_t room = end - p->outer - l4.bytes;
+
+	if (unlikely(room < UDP_BYTES))
+		return parse_bad(p, DROP_bad_udp);
+	uint32_t bytes = rte_be_to_cpu_16(udp->bytes);
+	if (unlikely(bytes < UDP_BYTES || bytes > room))
+		return parse_bad(p, DROP_bad_udp);
+	if (unlikely(udp->dport != RTE_BE16(GTPU_PORT)))
+		return parse_bad(p, DROP_not_for_us);
+	if (udp->cksum && !conf->udp_cksum_done && !udp6_cksum_ok(ip, udp, bytes))
+		return parse_bad(p, DROP_bad_udp_checksum);
+	return parse_gtpu(conf, data, p->outer + l4.bytes, bytes, p);
 }
 
 // Whether a group is all nodes or the solicited-node group of one of our addresses.
@@ -167,7 +201,7 @@ enum pkt_kind parse_signal(const uint8_t *data, uint32_t udp, uint32_t payload, 
 	p->user = (uint16_t)payload;
 	p->user_bytes = (uint16_t)(end - payload);
 	p->l4 = (uint16_t)udp;
-	p->family = 4;
+	p->family = data[p->outer] >> 4;
 	p->proto = IPPROTO_UDP;
 	p->sport = be16_get(data + udp);
 	p->dport = be16_get(data + udp + 2);

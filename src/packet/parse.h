@@ -1,7 +1,7 @@
 // What a frame is: fills the part of struct pkt that follows from its bytes. Workers, pure.
 //
 // The ordinary ways (G-PDU over IPv4, plain IPv4 and IPv6) are inline here, in the order of the headers;
-// what is rare is a call into parse.c. No byte beyond `len` is read, and every offset left in `p` lies
+// what is rare is a call into parse.c, and so is GTP-U over IPv6, which has its copy of parse_gtpu() there. No byte beyond `len` is read, and every offset left in `p` lies
 // within it. TS 29.281 5.1, 5.2; RFC 791, RFC 8200.
 
 #pragma once
@@ -47,8 +47,9 @@ int parse_local_add(struct parse_conf *conf, const struct addr *addr, bool gtpu)
 // The rare ways, in parse.c. All take p reset, with p->outer set.
 enum pkt_kind parse_arp(const uint8_t *data, uint32_t len, struct pkt *p);
 enum pkt_kind parse_local4(const uint8_t *data, uint32_t end, struct pkt *p);
-enum pkt_kind parse_local6(const uint8_t *data, uint32_t end, const struct local_addr *local,
-			   struct pkt *p);
+enum pkt_kind parse_local6(const uint8_t *data, uint32_t end, struct pkt *p);
+enum pkt_kind parse_udp6(const struct parse_conf *conf, const uint8_t *data, uint32_t end,
+			 struct pkt *p);
 enum pkt_kind parse_group6(const struct parse_conf *conf, const uint8_t *data, uint32_t end,
 			   struct pkt *p);
 enum pkt_kind parse_signal(const uint8_t *data, uint32_t udp, uint32_t payload, uint32_t end,
@@ -265,7 +266,7 @@ static inline enum pkt_kind parse_ip6(const struct parse_conf *conf, const uint8
 		return parse_group6(conf, data, end, p);
 	const struct local_addr *local = parse_local6_lookup(conf, ip->dst);
 	if (unlikely(local))
-		return parse_local6(data, end, local, p);
+		return local->gtpu ? parse_udp6(conf, data, end, p) : parse_local6(data, end, p);
 	if (unlikely(ip6_is_link_local(ip->dst)))
 		return parse_bad(p, DROP_not_for_us);
 	drop = parse_user6(data, at, p);

@@ -53,12 +53,23 @@ static bool asks_for(const struct pfcp_ie *group, uint16_t type)
 		pfcp_ie_find(pfcp_ie_members(&ie), type, &ie) == 0);
 }
 
+static struct pfcp_f_teid f_teid_of(const struct fteid *fteid)
+{
+	return (struct pfcp_f_teid){
+		.flags = (uint8_t)((fteid->has_v4 ? PFCP_F_TEID_V4 : 0) |
+				   (fteid->has_v6 ? PFCP_F_TEID_V6 : 0)),
+		.teid = fteid->teid,
+		.v4 = fteid->v4,
+		.v6 = fteid->v6,
+	};
+}
+
 static bool picked_f_teid(const struct pfcp_ie *group, const struct pdr_rule *pdr,
 			  struct pfcp_f_teid *ret)
 {
 	const struct fteid *fteid = &pdr->pdi.fteid;
 
-	*ret = (struct pfcp_f_teid){.flags = PFCP_F_TEID_V4, .teid = fteid->teid, .v4 = fteid->v4};
+	*ret = f_teid_of(fteid);
 	return pdr->pdi.has_fteid && fteid->choose && !pdr->pdi.has_endpoint &&
 	       asks_for(group, PFCP_IE_F_TEID);
 }
@@ -123,7 +134,7 @@ static void endpoints_encode(struct pfcp_writer *w, const struct n4_request *rq,
 
 	while (pfcp_ie_next(&ies, &group) > 0) {
 		const struct endpoint_rule *endpoint;
-		struct pfcp_f_teid f_teid = {.flags = PFCP_F_TEID_V4};
+		struct pfcp_f_teid f_teid;
 		uint64_t id;
 
 		if (group.type != type ||
@@ -134,8 +145,7 @@ static void endpoints_encode(struct pfcp_writer *w, const struct n4_request *rq,
 		endpoint = rules_endpoint_lookup(session->rules, (uint8_t)id);
 		if (!endpoint || !endpoint->pdi.has_fteid || !endpoint->pdi.fteid.choose)
 			continue;
-		f_teid.teid = endpoint->pdi.fteid.teid;
-		f_teid.v4 = endpoint->pdi.fteid.v4;
+		f_teid = f_teid_of(&endpoint->pdi.fteid);
 		pfcp_created_endpoint_encode(w, endpoint->id, &f_teid, NULL);
 	}
 }

@@ -177,19 +177,31 @@ static int ue_keys_add(struct n4_change *change, struct pfcp_fault *fault)
 static const struct far_rule *tunnel_far(const struct rules *rules, const struct tunnel_out *to)
 {
 	for (unsigned i = 0; i < rules->n_fars; i++) {
-		const struct far_rule *far = &rules->fars[i];
+		struct tunnel_out out = tunnel_out_of(&rules->fars[i]);
 
-		if (far->ohc && far->teid == to->teid && far->v4.s_addr == to->v4.s_addr)
-			return far;
+		if (rules->fars[i].ohc && tunnel_out_same_end(&out, to))
+			return &rules->fars[i];
 	}
 	return &rules->fars[0];
+}
+
+// By IPv4 where that is given and leads there, else by IPv6.
+static int tunnel_take(struct n4 *n4, const struct tunnel_out *to, uint16_t *ret_peer)
+{
+	const struct addr *ends[] = {&to->v4, &to->v6};
+	int rc = -ENETUNREACH;
+
+	for (unsigned i = 0; i < 2 && rc == -ENETUNREACH; i++)
+		if (ends[i]->family != ADDR_NONE)
+			rc = neigh_tunnel_take(n4->env.neigh, ends[i], ret_peer);
+	return rc;
 }
 
 static int peer_take(struct n4 *n4, const struct rules *rules, const struct tunnel_out *to,
 		     uint16_t *ret_peer, struct pfcp_fault *fault)
 {
 	const struct far_rule *far = tunnel_far(rules, to);
-	int rc = neigh_tunnel_take(n4->env.neigh, to->v4.s_addr, ret_peer);
+	int rc = tunnel_take(n4, to, ret_peer);
 
 	if (rc == 0 && to->iface_value != IF_CP_FUNCTION)
 		neigh_tunnel_watch(n4->env.neigh, *ret_peer);
@@ -293,13 +305,12 @@ static void add_end_markers(struct n4_change *change, struct mail *mail)
 	for (unsigned i = 0; i < change->n_end_markers; i++) {
 		struct n4_end_marker *marker = &change->end_markers[i];
 
-		if (neigh_tunnel_take(change->n4->env.neigh, marker->v4.s_addr, &marker->peer) <
-		    0) {
+		if (tunnel_take(change->n4, &marker->to, &marker->peer) < 0) {
 			marker->peer = PEER_NONE;
 			continue;
 		}
-		mail->session.end_markers[mail->session.n_end_markers++] = (struct session_place){
-			.teid = rte_cpu_to_be_32(marker->teid), .peer = marker->peer};
+		mail->session.end_markers[mail->session.n_end_markers++] = place_of(&marker->to,
+										    marker->peer);
 	}
 }
 
@@ -424,17 +435,19 @@ void n4_change_mark_end(struct n4_change *change, uint32_t far)
 {
 	const struct far_rule *old = rules_far_lookup(change->session->rules, far);
 	const struct far_rule *new = rules_far_lookup(change->rules, far);
+	struct tunnel_out from, to;
 
-	if (!old || !new || !old->ohc ||
-	    (old->teid == new->teid && old->v4.s_addr == new->v4.s_addr))
+	if (!old || !new || !old->ohc)
+		return;
+	from = tunnel_out_of(old);
+	to = tunnel_out_of(new);
+	if (tunnel_out_same_end(&from, &to))
 		return;
 	for (unsigned i = 0; i < change->n_end_markers; i++)
-		if (change->end_markers[i].teid == old->teid &&
-		    change->end_markers[i].v4.s_addr == old->v4.s_addr)
+		if (tunnel_out_same_end(&change->end_markers[i].to, &from))
 			return; // FARs of one tunnel end it once
 	if (change->n_end_markers < MAIL_END_MARKERS)
-		change->end_markers[change->n_end_markers++] =
-			(struct n4_end_marker){.teid = old->teid, .v4 = old->v4};
+		change->end_markers[change->n_end_markers++] = (struct n4_end_marker){.to = from};
 }
 
 // The same, when the UE's addresses are picked.

@@ -12,6 +12,7 @@
 
 #include "pfcp/fteid.h"
 #include "pfcp/n4_session.h"
+#include "rules/compile.h"
 #include "worker/mailbox.h"
 
 // A change under way.
@@ -26,8 +27,7 @@ struct n4_change {
 	struct addr cp_addr;
 	unsigned n_end_markers; // of tunnels that are no longer sent to (SNDEM)
 	struct n4_end_marker {
-		uint32_t teid;
-		struct in_addr v4;
+		struct tunnel_out to;
 		uint16_t peer; // held until the owner has sent it; PEER_NONE: not yet
 	} end_markers[MAIL_END_MARKERS];
 	bool take_usage;       // the counts of all URRs are asked for, and begin anew

@@ -54,54 +54,72 @@ static int take_ni(struct decode *d, void *rule, const struct pfcp_ie *ie)
 
 // The interface that a TEID is picked on. Network instances do not tell N3 from N6, so the source interface
 // does, and the 3GPP interface type where there are both N3 and N9.
-static const struct n4_iface *choose_iface(const struct decode *d, const struct pdi *pdi, bool v4)
+// Of several the one with most of the families that are asked for.
+static const struct n4_iface *choose_iface(const struct decode *d, const struct pdi *pdi, bool v4,
+					   bool v6)
 {
 	bool n9 = pdi->source == IF_CORE || pdi->source == IF_SGI_LAN || d->if_type == IF_TYPE_N9 ||
 		  d->if_type == IF_TYPE_N9_ROAMING || d->if_type == IF_TYPE_N9_FORWARDING;
 	uint8_t roles[] = {n9 ? N4_ROLE_N9 : N4_ROLE_N3, N4_ROLE_N3 | N4_ROLE_N9};
+	const struct n4_iface *best = NULL;
+	unsigned most = 0;
 
-	for (unsigned r = 0; r < 2; r++)
+	for (unsigned r = 0; r < 2 && !best; r++)
 		for (unsigned i = 0; i < d->env->n_ifaces; i++) {
 			const struct n4_iface *iface = &d->env->ifaces[i];
+			unsigned served = (v4 && iface->has_v4 ? 2u : 0u) +
+					  (v6 && iface->has_v6 ? 1u : 0u);
 
-			if ((iface->roles & roles[r]) && (v4 ? iface->has_v4 : iface->has_v6))
-				return iface;
+			if ((iface->roles & roles[r]) && served > most) {
+				best = iface;
+				most = served;
+			}
 		}
-	return NULL;
+	return best;
 }
 
-static bool is_local(const struct n4_env *env, struct in_addr v4)
+static bool is_local(const struct n4_env *env, const struct fteid *fteid)
 {
 	for (unsigned i = 0; i < env->n_ifaces; i++) {
 		const struct n4_iface *iface = &env->ifaces[i];
 
-		if ((iface->roles & (N4_ROLE_N3 | N4_ROLE_N9)) && iface->has_v4 &&
-		    iface->v4.s_addr == v4.s_addr)
+		if ((iface->roles & (N4_ROLE_N3 | N4_ROLE_N9)) && n4_iface_is_local(iface, fteid))
 			return true;
 	}
 	return false;
 }
 
+// Whether both name the same addresses.
+static bool is_same_addrs(const struct fteid *a, const struct fteid *b)
+{
+	return a->has_v4 == b->has_v4 && a->has_v6 == b->has_v6 && a->v4.s_addr == b->v4.s_addr &&
+	       memcmp(&a->v6, &b->v6, sizeof(a->v6)) == 0;
+}
+
 static int choose_fteid(struct decode *d, struct pdr_rule *pdr, const struct pfcp_f_teid *value)
 {
-	const struct n4_iface *iface = value->flags & PFCP_F_TEID_V4
-					       ? choose_iface(d, &pdr->pdi, true)
-					       : NULL;
+	bool v4 = value->flags & PFCP_F_TEID_V4;
+	bool v6 = value->flags & PFCP_F_TEID_V6;
+	const struct n4_iface *iface = choose_iface(d, &pdr->pdi, v4, v6);
 	struct fteid *old = &pdr->pdi.fteid;
 	struct fteid chosen = {
 		.choose = true,
-		.has_v4 = true,
 		.has_choose_id = value->flags & PFCP_F_TEID_CHID,
 		.choose_id = value->choose_id,
 	};
 
-	// Tunnels are GTP-U over IPv4; where V4 and V6 are asked for, an F-TEID with V4 alone serves.
 	if (!iface)
 		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, PFCP_IE_F_TEID,
 				    "no interface has an address of the family that is asked for");
-	chosen.v4 = iface->v4;
+	// Where both are asked for and the interface has one, an F-TEID with that one serves.
+	chosen.has_v4 = v4 && iface->has_v4;
+	chosen.has_v6 = v6 && iface->has_v6;
+	if (chosen.has_v4)
+		chosen.v4 = iface->v4;
+	if (chosen.has_v6)
+		chosen.v6 = iface->v6;
 	if (pdr->tunnel && old->choose && old->has_choose_id == chosen.has_choose_id &&
-	    old->choose_id == chosen.choose_id && old->v4.s_addr == chosen.v4.s_addr)
+	    old->choose_id == chosen.choose_id && is_same_addrs(old, &chosen))
 		return 0; // asked for again: the TEID stays
 	pdr->pdi.has_fteid = true;
 	pdr->pdi.fteid = chosen;
@@ -114,6 +132,7 @@ static int take_fteid(struct decode *d, void *rule, const struct pfcp_ie *ie)
 	struct pdr_rule *pdr = rule;
 	struct fteid *old = &pdr->pdi.fteid;
 	struct pfcp_f_teid value;
+	struct fteid given;
 
 	if (ie->len == 0) {
 		pdr->pdi.has_fteid = false;
@@ -125,19 +144,23 @@ static int take_fteid(struct decode *d, void *rule, const struct pfcp_ie *ie)
 		return -EINVAL;
 	if (value.flags & PFCP_F_TEID_CH)
 		return choose_fteid(d, pdr, &value);
-	if (value.flags != PFCP_F_TEID_V4)
-		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie->type,
-				    "F-TEID with IPv6, where tunnels are of IPv4 only");
-	if (!is_local(d->env, value.v4))
+	given = (struct fteid){
+		.has_v4 = value.flags & PFCP_F_TEID_V4,
+		.has_v6 = value.flags & PFCP_F_TEID_V6,
+		.teid = value.teid,
+		.v4 = value.v4,
+		.v6 = value.v6,
+	};
+	if (!is_local(d->env, &given))
 		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie->type,
 				    "F-TEID with an address that is no N3 or N9 address here");
 	if (value.teid == 0)
 		return decode_fault(d, PFCP_CAUSE_MANDATORY_INCORRECT, ie->type,
 				    "F-TEID with TEID 0");
-	if (pdr->tunnel && old->teid == value.teid && old->v4.s_addr == value.v4.s_addr)
+	if (pdr->tunnel && old->teid == given.teid && is_same_addrs(old, &given))
 		return 0; // what it has, also if it was us who picked it
 	pdr->pdi.has_fteid = true;
-	*old = (struct fteid){.has_v4 = true, .teid = value.teid, .v4 = value.v4};
+	*old = given;
 	pdr->tunnel = 0;
 	return 0;
 }

@@ -59,9 +59,22 @@ static int fteid_fault(const struct pdr_rule *pdr, enum pfcp_cause cause, const 
 	return fault_rule(fault, cause, RULE_PDR, pdr->id, PFCP_IE_F_TEID, text);
 }
 
+// PDRs of one tunnel may speak of it in different families, but an SMF's TEID is looked up by the addresses
+// that it came with.
+static bool is_same_local(const struct tunnel_rule *tunnel, const struct fteid *fteid)
+{
+	bool v4 = tunnel->has_v4 && fteid->has_v4 && tunnel->v4.s_addr == fteid->v4.s_addr;
+	bool v6 = tunnel->has_v6 && fteid->has_v6 &&
+		  memcmp(&tunnel->v6, &fteid->v6, sizeof(fteid->v6)) == 0;
+
+	if (tunnel->given)
+		return v4 == fteid->has_v4 && v6 == fteid->has_v6;
+	return v4 || v6;
+}
+
 static bool is_same_tunnel(const struct tunnel_rule *tunnel, const struct fteid *fteid)
 {
-	if (tunnel->v4.s_addr != fteid->v4.s_addr)
+	if (!is_same_local(tunnel, fteid))
 		return false;
 	if (fteid->choose)
 		return fteid->has_choose_id && tunnel->has_choose_id &&
@@ -116,12 +129,11 @@ static void drop_unnamed(struct rules *rules, bool all)
 
 // --- taking and giving back ------------------------------------------------------------------------------
 
-static uint8_t iface_of(const struct n4_env *env, struct in_addr v4)
+static uint8_t iface_of(const struct n4_env *env, const struct fteid *fteid)
 {
 	uint8_t i = 0;
 
-	while (i < env->n_ifaces &&
-	       !(env->ifaces[i].has_v4 && env->ifaces[i].v4.s_addr == v4.s_addr))
+	while (i < env->n_ifaces && !n4_iface_is_local(&env->ifaces[i], fteid))
 		i++;
 	return i;
 }
@@ -137,6 +149,46 @@ static uint8_t free_number(const struct rules *rules, bool up)
 	return number;
 }
 
+// The addresses of a tunnel: 1 or 2.
+static unsigned tunnel_locals(const struct tunnel_rule *tunnel, struct addr ret[2])
+{
+	unsigned n = 0;
+
+	if (tunnel->has_v4)
+		ret[n++] = addr_v4(tunnel->v4.s_addr);
+	if (tunnel->has_v6)
+		ret[n++] = addr_v6(tunnel->v6.s6_addr);
+	return n;
+}
+
+// Makes the TEID one that is looked up, by all of the tunnel's addresses or none.
+static int locators_add(struct locator *locator, const struct tunnel_rule *tunnel,
+			struct session_ref ref)
+{
+	struct addr locals[2];
+	unsigned n = tunnel_locals(tunnel, locals);
+
+	for (unsigned i = 0; i < n; i++) {
+		int rc = locator_teid_add(locator, tunnel->teid, &locals[i], ref);
+
+		if (rc == 0)
+			continue;
+		while (i-- > 0)
+			locator_teid_del(locator, tunnel->teid, &locals[i]);
+		return rc;
+	}
+	return 0;
+}
+
+static void locators_del(struct locator *locator, const struct tunnel_rule *tunnel)
+{
+	struct addr locals[2];
+	unsigned n = tunnel_locals(tunnel, locals);
+
+	for (unsigned i = 0; i < n; i++)
+		locator_teid_del(locator, tunnel->teid, &locals[i]);
+}
+
 // A TEID that the SMF chose: it must be nobody else's. Two at different local addresses are different tunnels.
 static int take_given(struct n4 *n4, const struct slot *slot, const struct pdr_rule *pdr,
 		      const struct tunnel_rule *tunnel, struct pfcp_fault *fault)
@@ -150,7 +202,7 @@ static int take_given(struct n4 *n4, const struct slot *slot, const struct pdr_r
 		return fteid_fault(pdr, PFCP_CAUSE_RULE_FAILURE, "F-TEID that is in use", fault);
 	if (slots_teid_reserve(slots, tunnel->teid, true) < 0)
 		return fteid_fault(pdr, PFCP_CAUSE_NO_RESOURCES, "out of memory", fault);
-	rc = locator_teid_add(n4->env.locator, tunnel->teid, tunnel->v4.s_addr, ref);
+	rc = locators_add(n4->env.locator, tunnel, ref);
 	if (rc == 0)
 		return 0;
 	slots_teid_reserve(slots, tunnel->teid, false);
@@ -185,7 +237,7 @@ static int take_teid(struct n4 *n4, const struct slot *slot, const struct pdr_ru
 static void give_one(struct n4 *n4, const struct slot *slot, const struct tunnel_rule *tunnel)
 {
 	if (tunnel->given) {
-		locator_teid_del(n4->env.locator, tunnel->teid, tunnel->v4.s_addr);
+		locators_del(n4->env.locator, tunnel);
 		slots_teid_reserve(n4->env.slots, tunnel->teid, false);
 	}
 	if (fteid_has_record(tunnel))
@@ -208,9 +260,12 @@ static int take_new(struct n4 *n4, const struct slot *slot, struct rules *rules,
 		.up = pdr->pdi.source == IF_ACCESS,
 		.has_choose_id = fteid->has_choose_id,
 		.choose_id = fteid->choose_id,
-		.iface = iface_of(&n4->env, fteid->v4),
+		.iface = iface_of(&n4->env, fteid),
 		.teid = fteid->teid,
+		.has_v4 = fteid->has_v4,
+		.has_v6 = fteid->has_v6,
 		.v4 = fteid->v4,
+		.v6 = fteid->v6,
 	};
 	struct tunnel_rule *added;
 

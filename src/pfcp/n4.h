@@ -11,12 +11,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/addr.h"
 #include "pfcp/codec.h"
 #include "pfcp/load.h"
 #include "pfcp/node_id.h"
 #include "pfcp/writer.h"
+#include "rules/model.h"
 
 struct assoc;
 struct assoc_table;
@@ -95,6 +97,15 @@ struct n4_iface {
 	struct in_addr v4;
 	struct in6_addr v6;
 };
+
+// Whether all addresses of the F-TEID, of which there is one at least, are the interface's.
+static inline bool n4_iface_is_local(const struct n4_iface *iface, const struct fteid *fteid)
+{
+	bool v4 = iface->has_v4 && iface->v4.s_addr == fteid->v4.s_addr;
+	bool v6 = iface->has_v6 && memcmp(&iface->v6, &fteid->v6, sizeof(fteid->v6)) == 0;
+
+	return (v4 || !fteid->has_v4) && (v6 || !fteid->has_v6) && (fteid->has_v4 || fteid->has_v6);
+}
 
 // A network instance (TS 29.244 8.2.4); its index is its place in n4_env.nis.
 struct n4_ni {

@@ -9,6 +9,7 @@
 #include "packet/icmp.h"
 #include "packet/parse.h"
 #include "pipeline/3_locate.h"
+#include "worker/gtpu_answer.h"
 #include "worker/punt.h"
 
 // Of a queue that several interfaces share, the one whose VLAN the frame has.
@@ -78,7 +79,10 @@ __attribute__((noinline)) static void parse_no_session(struct worker *w, struct 
 		punt_post(w, p, PUNT_ND);
 		return;
 	case PKT_BAD:
-		pkt_drop(w, p, p->drop);
+		if (p->drop == DROP_gtpu_extension_required)
+			gtpu_drop_extension(w, p);
+		else
+			pkt_drop(w, p, p->drop);
 		return;
 	case PKT_GPDU:
 	case PKT_PLAIN:

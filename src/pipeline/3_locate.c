@@ -6,9 +6,12 @@
 
 struct session_ref locate_given(const struct worker *w, const struct pkt *p)
 {
-	const struct ip4_head *ip = rte_pktmbuf_mtod_offset(p->mbuf, const struct ip4_head *,
-							    p->outer);
-	struct locator_teid_key key = {.teid = p->teid, .local = ip->dst};
+	const uint8_t *ip = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->outer);
+	unsigned family = *ip >> 4;
+	struct locator_teid_key key =
+		locator_teid_key(p->teid, family,
+				 ip + (family == 4 ? offsetof(struct ip4_head, dst)
+						   : offsetof(struct ip6_head, dst)));
 
 	return locator_hashed(w->locator->teids, &key);
 }

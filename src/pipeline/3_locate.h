@@ -10,6 +10,7 @@
 #include "pipeline/4_handoff.h"
 #include "pipeline/pipeline.h"
 #include "session/locator_lookup.h"
+#include "worker/gtpu_answer.h"
 
 // References of an up line or tunnel record, and of a down line, differ in what they index.
 #define REF_TUNNELS(w) ((w)->table.n_slots + (w)->table.n_tunnels)
@@ -56,7 +57,7 @@ static inline void locate_up(struct worker *w, struct turn *t, struct pkt *p)
 		}
 	}
 	if (unlikely(at.owner >= w->n_workers || at.index >= REF_TUNNELS(w) || p->teid == 0))
-		pkt_drop(w, p, DROP_unknown_teid);
+		gtpu_drop_unknown(w, p, DROP_unknown_teid);
 	else if (likely(at.owner == w->id))
 		locate_ready(w, &t->up, p, true);
 	else

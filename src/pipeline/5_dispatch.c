@@ -5,6 +5,7 @@
 
 #include "pipeline/fused.h"
 #include "pipeline/pipeline.h"
+#include "worker/gtpu_answer.h"
 
 static struct service_order order; // written once, at start, before any worker runs
 
@@ -58,12 +59,15 @@ __attribute__((noinline)) static void run_bitmap(struct worker *w, struct group 
 }
 
 // The packet's reference leads to nothing any more. At the worker where it arrived its TEID was simply of no
-// tunnel; if it was handed over, the tunnel may have gone while it was on its way.
+// tunnel; if it was handed over, the tunnel may have gone while it was on its way. Either way its sender is
+// told that there is none.
 __attribute__((cold, noinline)) static void drop_stale(struct worker *w, struct pkt *p, bool up)
 {
-	bool unknown = up && !(p->flags & PKT_F_HANDED);
-
-	pkt_drop(w, p, unknown ? DROP_unknown_teid : DROP_stale_reference);
+	if (!up)
+		pkt_drop(w, p, DROP_stale_reference);
+	else
+		gtpu_drop_unknown(
+			w, p, p->flags & PKT_F_HANDED ? DROP_stale_reference : DROP_unknown_teid);
 }
 
 // A packet that came by a tunnel with a record of its own: finds its session's line and direction.

@@ -165,9 +165,9 @@ static int check_pdi(const struct check *c, const struct pdr_rule *pdr)
 	if (row->needs_tunnel && !pdi->has_fteid)
 		return pdr_fault(c, pdr, PFCP_CAUSE_CONDITIONAL_MISSING, RULE_IE_FTEID,
 				 "PDR from this source interface without F-TEID");
-	if (pdi->has_fteid && !pdi->fteid.has_v4)
+	if (pdi->has_fteid && !pdi->fteid.has_v4 && !pdi->fteid.has_v6)
 		return pdr_fault(c, pdr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FTEID,
-				 "F-TEID without IPv4, the only family of tunnels here");
+				 "F-TEID without an address");
 	if (pdi->has_fteid && !pdi->fteid.choose && pdi->fteid.teid == 0)
 		return pdr_fault(c, pdr, PFCP_CAUSE_MANDATORY_INCORRECT, RULE_IE_FTEID,
 				 "F-TEID with TEID 0");
@@ -275,19 +275,21 @@ static int check_action(const struct check *c, const struct far_rule *far)
 
 static int check_outer_header_creation(const struct check *c, const struct far_rule *far)
 {
-	struct addr to = addr_v4(far->v4.s_addr);
+	struct addr v4 = addr_v4(far->v4.s_addr);
+	struct addr v6 = addr_v6(far->v6.s6_addr);
 
 	if (far->ohc == 0)
 		return 0;
-	if (!(far->ohc & OHC_GTPU_UDP_V4))
+	if (!(far->ohc & (OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6)))
 		return far_fault(c, far, PFCP_CAUSE_NOT_SUPPORTED, RULE_IE_OUTER_HEADER_CREATION,
-				 "only outer headers of GTP-U over IPv4 are created");
+				 "only outer headers of GTP-U are created");
 	if (far->ohc & ~(OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6))
 		return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT,
 				 RULE_IE_OUTER_HEADER_CREATION,
 				 "two kinds of outer header at once");
 	// A FAR that does not forward may keep what an SMF without a tunnel writes there.
-	if ((far->action & APPLY_FORW) && !is_host(&to))
+	if ((far->action & APPLY_FORW) && ((far->ohc & OHC_GTPU_UDP_V4 && !is_host(&v4)) ||
+					   (far->ohc & OHC_GTPU_UDP_V6 && !is_host(&v6))))
 		return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT,
 				 RULE_IE_OUTER_HEADER_CREATION,
 				 "tunnel to an address that no host has");

@@ -283,16 +283,31 @@ static int keys_collect(struct build *b)
 
 // --- FARs ------------------------------------------------------------------------------------------------
 
+struct tunnel_out tunnel_out_of(const struct far_rule *far)
+{
+	struct tunnel_out to = {.teid = far->teid, .ni = far->ni, .iface_value = far->destination};
+
+	if (far->ohc & OHC_GTPU_UDP_V4)
+		to.v4 = addr_v4(far->v4.s_addr);
+	if (far->ohc & OHC_GTPU_UDP_V6)
+		to.v6 = addr_v6(far->v6.s6_addr);
+	return to;
+}
+
+bool tunnel_out_same_end(const struct tunnel_out *a, const struct tunnel_out *b)
+{
+	return a->teid == b->teid && addr_eq(&a->v4, &b->v4) && addr_eq(&a->v6, &b->v6);
+}
+
 static bool out_eq(const struct tunnel_out *a, const struct tunnel_out *b)
 {
-	return a->teid == b->teid && a->v4.s_addr == b->v4.s_addr && a->ni == b->ni &&
-	       a->iface_value == b->iface_value;
+	return tunnel_out_same_end(a, b) && a->ni == b->ni && a->iface_value == b->iface_value;
 }
 
 // The index of the FAR's tunnel, or NO_OUT where there are too many.
 static uint8_t out_index(struct build *b, const struct far_rule *rule)
 {
-	struct tunnel_out to = {rule->teid, rule->v4, rule->ni, rule->destination};
+	struct tunnel_out to = tunnel_out_of(rule);
 	unsigned i = 0;
 
 	while (i < b->n_outs && !out_eq(&b->outs[i].to, &to))

@@ -46,13 +46,19 @@ struct compile_conf {
 	void *app_ctx;
 };
 
-// A GTP-U tunnel that the session sends to. Two are the same when all of it is.
+// A GTP-U tunnel that the session sends to. Two are the same when all of it is. A FAR may give its far end
+// in both families (TS 29.244 8.2.56): then either leads there.
 struct tunnel_out {
-	uint32_t teid; // host order
-	struct in_addr v4;
+	uint32_t teid;      // host order
+	struct addr v4, v6; // ADDR_NONE: not given
 	uint16_t ni;
 	uint8_t iface_value; // enum interface_value of the FAR's destination
 };
+
+// Where a FAR with an outer header sends to.
+struct tunnel_out tunnel_out_of(const struct far_rule *far);
+// Whether both are tunnels to one far end.
+bool tunnel_out_same_end(const struct tunnel_out *a, const struct tunnel_out *b);
 
 // Where packets to a prefix of the UE, or to one behind it, are looked up.
 struct ue_key {

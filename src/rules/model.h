@@ -48,7 +48,7 @@ enum interface_value {
 #define APPLY_DFRT 0x80
 
 struct fteid {
-	bool choose; // CH: the UPF picks the TEID; after it has, `teid` and `v4` hold what was picked
+	bool choose; // CH: the UPF picks the TEID; after it has, `teid`, `v4`, `v6` hold what was picked
 	bool has_v4, has_v6;
 	bool has_choose_id;
 	uint8_t choose_id;
@@ -199,7 +199,9 @@ struct tunnel_rule {
 	uint8_t iface;   // interface whose address it has
 	uint32_t teid;   // host order
 	uint32_t record; // index of its tunnel record; meaningless for number 1 unless given
+	bool has_v4, has_v6;
 	struct in_addr v4;
+	struct in6_addr v6;
 };
 
 // An address, or IPv6 prefix, of the UE that we picked: one for all PDRs that ask for its like.

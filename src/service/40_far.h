@@ -59,6 +59,19 @@ static inline void far_encap(struct worker *w, struct pkt *p, const struct far *
 	p->chain |= SERVICE_MASK(gtpu_encap);
 }
 
+static_assert(PEER_NONE == 0 && ROUTE_OWN < ROUTE_ASK, "one comparison tells what is no peer");
+
+// A user speaks to the UPF itself, to a neighbour that must be asked for first, or to nowhere.
+static inline void far_no_peer(struct worker *w, struct pkt *p, const struct far *far)
+{
+	if (p->peer == ROUTE_ASK) {
+		p->iface = far->iface;
+		punt_post(w, p, PUNT_WAIT_HOP);
+	} else {
+		pkt_drop(w, p, p->peer == ROUTE_OWN ? DROP_own_address : DROP_no_route);
+	}
+}
+
 // Plain IP by the routes of an N6 interface.
 static inline void far_route(struct worker *w, struct pkt *p, const struct far *far,
 			     const uint8_t *user)
@@ -73,12 +86,8 @@ static inline void far_route(struct worker *w, struct pkt *p, const struct far *
 		return;
 	}
 	p->peer = route_lookup(w->routes, far->iface, p->family, dst);
-	if (unlikely(p->peer == PEER_NONE)) {
-		pkt_drop(w, p, DROP_no_route);
-	} else if (unlikely(p->peer == ROUTE_ASK)) {
-		p->iface = far->iface;
-		punt_post(w, p, PUNT_WAIT_HOP);
-	}
+	if (unlikely(p->peer - 1u >= ROUTE_OWN - 1u))
+		far_no_peer(w, p, far);
 }
 
 static inline void far_one(struct worker *w, struct pkt *p)

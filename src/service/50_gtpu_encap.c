@@ -4,6 +4,11 @@
 
 #include "service/50_gtpu_encap.h"
 
+void gtpu_encap_v6(struct worker *w, struct pkt *p, const struct peer *peer)
+{
+	gtpu_encap_body(w, p, peer, true);
+}
+
 SERVICE_RUN(gtpu_encap_run, gtpu_encap_one)
 
 const struct service service_gtpu_encap = {

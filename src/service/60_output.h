@@ -15,7 +15,7 @@ static inline bool output_link(struct worker *w, struct pkt *p, const struct pee
 	struct rte_mbuf *m = p->mbuf;
 	uint8_t *user = rte_pktmbuf_mtod_offset(m, uint8_t *, p->user);
 
-	if (unlikely(user - (uint8_t *)m->buf_addr < PEER_HEADER_BYTES)) {
+	if (unlikely(user - (uint8_t *)m->buf_addr < PEER_HEADER_V4_BYTES)) {
 		pkt_drop(w, p, DROP_no_headroom);
 		return false;
 	}
@@ -23,7 +23,7 @@ static inline bool output_link(struct worker *w, struct pkt *p, const struct pee
 		pkt_drop(w, p, DROP_too_big);
 		return false;
 	}
-	memcpy(user - 32, peer->header + PEER_HEADER_BYTES - 32, 32);
+	memcpy(user - 32, peer_header(peer, 32), 32);
 	m->data_off = (uint16_t)(user - peer->eth_bytes - (uint8_t *)m->buf_addr);
 	m->data_len = (uint16_t)(peer->eth_bytes + p->user_bytes);
 	m->pkt_len = m->data_len;

@@ -299,16 +299,23 @@ bool locator_prefix_held(const struct locator *loc, unsigned iface, const struct
 
 // --- TEIDs that SMFs chose -------------------------------------------------------------------------------
 
-int locator_teid_add(struct locator *loc, uint32_t teid, rte_be32_t local, struct session_ref ref)
+static struct locator_teid_key teid_key(uint32_t teid, const struct addr *local)
 {
-	struct locator_teid_key key = {teid, local};
+	return locator_teid_key(teid, local->family,
+				local->family == ADDR_V4 ? (const uint8_t *)&local->v4 : local->v6);
+}
+
+int locator_teid_add(struct locator *loc, uint32_t teid, const struct addr *local,
+		     struct session_ref ref)
+{
+	struct locator_teid_key key = teid_key(teid, local);
 
 	return hash_add(loc->teids, &key, ref, &loc->n_teids);
 }
 
-int locator_teid_del(struct locator *loc, uint32_t teid, rte_be32_t local)
+int locator_teid_del(struct locator *loc, uint32_t teid, const struct addr *local)
 {
-	struct locator_teid_key key = {teid, local};
+	struct locator_teid_key key = teid_key(teid, local);
 
 	return hash_del(loc->teids, &key, &loc->n_teids);
 }

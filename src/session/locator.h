@@ -13,6 +13,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 #include <rte_byteorder.h>
 #include <rte_hash.h>
@@ -69,8 +70,18 @@ struct locator_v6_key {
 
 struct locator_teid_key {
 	uint32_t teid; // host order
-	rte_be32_t local;
+	uint32_t family;
+	uint8_t local[16]; // IPv4 in the first four, the rest 0
 };
+
+static inline struct locator_teid_key locator_teid_key(uint32_t teid, unsigned family,
+						       const uint8_t *local)
+{
+	struct locator_teid_key key = {.teid = teid, .family = family};
+
+	memcpy(key.local, local, family == 4 ? 4 : 16);
+	return key;
+}
 
 struct locator_route_key {
 	uint64_t addr
@@ -90,10 +101,11 @@ int locator_pool_add(struct locator *loc, unsigned iface, const struct prefix *p
 // Control thread. -EEXIST: another session has the key, nothing is changed. -ENOSPC: table full.
 int locator_ue_add(struct locator *loc, unsigned iface, const struct addr *ue,
 		   struct session_ref ref);
-int locator_teid_add(struct locator *loc, uint32_t teid, rte_be32_t local, struct session_ref ref);
+int locator_teid_add(struct locator *loc, uint32_t teid, const struct addr *local,
+		     struct session_ref ref);
 // -ENOENT when the key is not there.
 int locator_ue_del(struct locator *loc, unsigned iface, const struct addr *ue);
-int locator_teid_del(struct locator *loc, uint32_t teid, rte_be32_t local);
+int locator_teid_del(struct locator *loc, uint32_t teid, const struct addr *local);
 // The reference, or {0, 0}. Control thread (packets use the inline forms of locator_lookup.h).
 struct session_ref locator_ue_get(const struct locator *loc, unsigned iface, const struct addr *ue);
 

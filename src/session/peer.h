@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -15,8 +16,9 @@
 #include "packet/ip.h"
 #include "packet/l4.h"
 
-#define PEER_NONE 0 // index 0 is never a peer
-#define PEER_HEADER_BYTES 64
+#define PEER_NONE 0             // index 0 is never a peer
+#define PEER_HEADER_BYTES 96    // room for Ethernet with a VLAN tag and a tunnel over IPv6
+#define PEER_HEADER_V4_BYTES 64 // of these, what every header but that fits in
 
 enum peer_state {
 	PEER_FREE,
@@ -27,27 +29,50 @@ enum peer_state {
 enum peer_kind {
 	PEER_PLAIN,   // next hop: Ethernet header only
 	PEER_GTPU_V4, // GTP-U/UDP/IPv4 tunnels
+	PEER_GTPU_V6, // GTP-U/UDP/IPv6 tunnels
 };
 
 // `header` is right-aligned: its last byte is the last before the user packet. For GTP-U it is
-// Ethernet [VLAN] | IPv4 | UDP | GTP-U with the extension flag, 4 optional octets, PDU Session Container
-// of 4 octets: 44 bytes in all after Ethernet. The encapsulation patches lengths, DSCP, checksum, TEID and
-// QFI, and leaves the last 8 bytes out when no QFI is known.
+// Ethernet [VLAN] | IP | UDP | GTP-U with the extension flag, 4 optional octets, PDU Session Container of
+// 4 octets: 44 bytes in all after Ethernet, 64 over IPv6. The encapsulation patches lengths, DSCP, checksums,
+// TEID and QFI, and leaves the last 8 bytes out when no QFI is known.
 struct peer {
 	uint8_t state; // enum peer_state
 	uint8_t kind;  // enum peer_kind
 	uint8_t iface;
 	uint8_t eth_bytes; // 14, or 18 with a VLAN tag
 	uint16_t mtu;      // of the interface: longest IP packet that may leave
-	uint16_t
-		ip_sum; // one's complement sum of the outer IPv4 header, its length, DSCP and checksum 0
-	uint32_t addr; // network order, of a PEER_GTPU_V4 or an IPv4 next hop
-	uint8_t spare[52];
+	// One's complement sum of what the checksum covers and does not change: the outer IPv4 header, its
+	// length, DSCP and checksum 0; over IPv6 of the UDP checksum, addresses, protocol and ports.
+	uint16_t ip_sum;
+	bool udp_cksum; // over IPv6: UDP with a checksum
+	uint8_t spare[23];
 	uint8_t header[PEER_HEADER_BYTES];
 };
-static_assert(sizeof(struct peer) == 128, "the header is a cache line of its own");
+static_assert(sizeof(struct peer) == 128 &&
+		      (offsetof(struct peer, header) + PEER_HEADER_BYTES - PEER_HEADER_V4_BYTES) %
+				      64 ==
+			      0,
+	      "the header of the ordinary way is a cache line of its own");
+
+// The last `bytes` of the header.
+static inline const uint8_t *peer_header(const struct peer *peer, unsigned bytes)
+{
+	return peer->header + PEER_HEADER_BYTES - bytes;
+}
 
 #define PEER_PSC_BYTES (GTPU_OPTION_BYTES + GTPU_PSC_BYTES)
+
+// Of a tunnel's outer IP header.
+static inline uint32_t peer_ip_bytes(const struct peer *peer)
+{
+	return peer->kind == PEER_GTPU_V6 ? IP6_BYTES : IP4_BYTES;
+}
+
+static inline bool peer_is_tunnel(const struct peer *peer)
+{
+	return peer->kind != PEER_PLAIN;
+}
 
 static inline rte_be16_t peer_ip_cksum(const struct peer *peer, uint8_t tos, rte_be16_t total)
 {
@@ -73,4 +98,23 @@ static inline void peer_patch(uint8_t *ip, const struct peer *peer, uint8_t tos,
 	udp->bytes = rte_cpu_to_be_16((uint16_t)(gtpu_bytes + UDP_BYTES));
 	gtpu->bytes = rte_cpu_to_be_16((uint16_t)(gtpu_bytes - GTPU_BYTES));
 	gtpu->teid = teid;
+}
+
+// The same over IPv6; the message is in its place, for its checksum.
+static inline void peer_patch6(uint8_t *ip, const struct peer *peer, uint8_t tos,
+			       unsigned gtpu_bytes, rte_be32_t teid)
+{
+	struct ip6_head *ip6 = (struct ip6_head *)ip;
+	struct udp_head *udp = (struct udp_head *)(ip + IP6_BYTES);
+	struct gtpu_head *gtpu = (struct gtpu_head *)(ip + IP6_BYTES + UDP_BYTES);
+
+	ip6->flow = rte_cpu_to_be_32(0x60000000u | (uint32_t)tos << 20);
+	ip6->payload = rte_cpu_to_be_16((uint16_t)(gtpu_bytes + UDP_BYTES));
+	udp->bytes = ip6->payload;
+	gtpu->bytes = rte_cpu_to_be_16((uint16_t)(gtpu_bytes - GTPU_BYTES));
+	gtpu->teid = teid;
+	// The length is summed twice: it stands in the pseudo-header too.
+	udp->cksum = peer->udp_cksum ? cksum_finish_udp((uint64_t)peer->ip_sum + 2u * udp->bytes +
+							cksum_bytes(gtpu, gtpu_bytes))
+				     : 0;
 }

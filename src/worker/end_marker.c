@@ -14,16 +14,19 @@ void end_marker_send(struct worker *w, struct session_place to)
 	uint8_t *frame;
 	uint16_t bytes;
 
-	if (peer->kind != PEER_GTPU_V4 || peer->state == PEER_FREE)
+	if (!peer_is_tunnel(peer) || peer->state == PEER_FREE)
 		return;
 	m = rte_pktmbuf_alloc(w->pool);
 	if (!m)
 		return; // a lost End Marker is one that the network could have lost (TS 29.281 7.3.2)
-	bytes = (uint16_t)(peer->eth_bytes + IP4_BYTES + UDP_BYTES + GTPU_BYTES);
+	bytes = (uint16_t)(peer->eth_bytes + peer_ip_bytes(peer) + UDP_BYTES + GTPU_BYTES);
 	frame = rte_pktmbuf_mtod(m, uint8_t *);
-	memcpy(frame, peer->header + PEER_HEADER_BYTES - PEER_PSC_BYTES - bytes, bytes);
+	memcpy(frame, peer_header(peer, PEER_PSC_BYTES + bytes), bytes);
 	gtpu_end_marker_build(frame + bytes - GTPU_BYTES, rte_be_to_cpu_32(to.teid));
-	peer_patch(frame + peer->eth_bytes, peer, 0, GTPU_BYTES, to.teid);
+	if (peer->kind == PEER_GTPU_V6)
+		peer_patch6(frame + peer->eth_bytes, peer, 0, GTPU_BYTES, to.teid);
+	else
+		peer_patch(frame + peer->eth_bytes, peer, 0, GTPU_BYTES, to.teid);
 	m->data_len = bytes;
 	m->pkt_len = bytes;
 	worker_count(w, COUNTER_made, 1);

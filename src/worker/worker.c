@@ -30,6 +30,7 @@ void pkt_consume(struct worker *w, struct pkt *p)
 
 struct worker *worker_new(const struct worker_conf *conf)
 {
+	uint64_t now = clock_now_ns() * METER_UNITS_PER_NS;
 	struct worker *w = rte_zmalloc_socket("worker", sizeof(*w), RTE_CACHE_LINE_SIZE,
 					      conf->socket);
 
@@ -46,6 +47,9 @@ struct worker *worker_new(const struct worker_conf *conf)
 	w->pool = conf->pool;
 	w->qsbr = conf->qsbr;
 	w->n_peers = conf->n_peers;
+	w->error_limit = limit_make(conf->error_rate, METER_UNITS_PER_SEC,
+				    now + conf->error_quiet_ms * NS_PER_MS * METER_UNITS_PER_NS);
+	w->extension_limit = limit_make(conf->extension_rate, METER_UNITS_PER_SEC, now);
 	w->mailbox.waiting_tail = &w->mailbox.waiting;
 	w->peers = rte_zmalloc_socket("peers", conf->n_peers * sizeof(struct peer),
 				      RTE_CACHE_LINE_SIZE, conf->socket);

@@ -22,6 +22,7 @@
 #include "session/peer.h"
 #include "session/session.h"
 #include "stats/stats.h"
+#include "worker/limit.h"
 
 #define WORKER_IFACES 16 // interfaces
 #define WORKER_BURST 64  // packets of one burst at most, from a queue or a ring
@@ -77,9 +78,11 @@ struct worker {
 	unsigned id;
 	unsigned n_workers;
 	unsigned burst;
-	bool sleep;           // back off when idle
-	uint64_t now;         // at the start of the turn, in the units of rules/meter.h
-	uint64_t meter_burst; // how far meters may be ahead of it
+	bool sleep;                   // back off when idle
+	uint64_t now;                 // at the start of the turn, in the units of rules/meter.h
+	uint64_t meter_burst;         // how far meters may be ahead of it
+	struct limit error_limit;     // of Error Indications
+	struct limit extension_limit; // of Supported Extension Headers Notifications
 
 	struct session_table table;
 	const struct rule_arena *arena;
@@ -116,6 +119,9 @@ struct worker_conf {
 	unsigned burst;
 	uint32_t meter_burst_us; // what a QER lets pass at once, as a time at its rate
 	bool sleep;
+	uint32_t error_rate;     // Error Indications a second, 0: none
+	uint32_t error_quiet_ms; // for this long from the start none are sent
+	uint32_t extension_rate; // Supported Extension Headers Notifications a second, 0: none
 	int socket;
 	const struct rule_arena *arena;
 	const struct locator *locator;

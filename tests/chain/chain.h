@@ -7,14 +7,20 @@
 #include "../unit/unit.h"
 #include "rig.h"
 
-// A rig of a few sessions' room, whose gateways are known.
-static inline struct rig *chain_rig(unsigned n_workers)
+// A rig of a few sessions' room, whose gateways are known; `over6`: its tunnels are over IPv6.
+static inline struct rig *chain_rig_over(unsigned n_workers, bool over6)
 {
-	struct rig_conf conf = {.n_workers = n_workers, .n_slots = 64, .n_tunnels = 16};
+	struct rig_conf conf = {
+		.n_workers = n_workers, .n_slots = 64, .n_tunnels = 16, .v6 = over6};
 	struct rig *rig = rig_new(&conf);
 
 	rig_resolve(rig);
 	return rig;
+}
+
+static inline struct rig *chain_rig(unsigned n_workers)
+{
+	return chain_rig_over(n_workers, false);
 }
 
 // Takes all frames that have left by the interface. Gives their number.

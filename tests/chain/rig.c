@@ -129,7 +129,9 @@ static void iface_fill(const struct rig *rig, unsigned iface, struct neigh_iface
 		.mtu = 1500, .access = iface == RIG_N3, .vlan = rig->conf.vlans[iface]};
 	rig_mac(rig->conf.one_device ? RIG_N3 : iface, ret->mac);
 	if (iface == RIG_N3) {
-		ret->addrs[ret->n_addrs++] = prefix_of(RIG_N3_ADDR "/24");
+		if (!rig->conf.v6)
+			ret->addrs[ret->n_addrs++] = prefix_of(RIG_N3_ADDR "/24");
+		ret->addrs[ret->n_addrs++] = prefix_of(RIG_N3_ADDR6 "/64");
 		return;
 	}
 	ret->addrs[ret->n_addrs++] = prefix_of(RIG_N6_ADDR "/24");
@@ -206,6 +208,8 @@ static void make_workers(struct rig *rig)
 			.burst = 32,
 			.meter_burst_us = 10000,
 			.usage_ring = 1024,
+			.error_rate = rig->conf.answers,
+			.extension_rate = rig->conf.answers,
 			.socket = SOCKET_ID_ANY,
 			.arena = &rig->arena,
 			.locator = rig->locator,
@@ -236,6 +240,8 @@ static void make_neigh(struct rig *rig)
 		.path = rig->conf.path,
 		.io = control_neigh_io(&rig->control),
 		.stats = &rig->control.stats,
+		.udp6_cksum = !rig->conf.no_udp6_cksum,
+		.n4 = addr_of(RIG_N4_ADDR),
 	};
 
 	for (unsigned i = 0; i < RIG_IFACES; i++)

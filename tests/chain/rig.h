@@ -21,7 +21,10 @@
 #define RIG_FRAME_MAX 2048
 
 #define RIG_N3_ADDR "10.10.3.1"
+#define RIG_N3_ADDR6 "fd00:3::1"
 #define RIG_GNB "10.10.3.2"
+#define RIG_GNB6 "fd00:3::2" // with rig_conf.v6: 10.10.x.y of the rules is fd00:x::y then
+#define RIG_N4_ADDR "10.10.4.1"
 #define RIG_N6_ADDR "10.10.6.1"
 #define RIG_N6_ADDR6 "fd00:6::1"
 #define RIG_DN "10.10.6.2" // also the gateway
@@ -41,6 +44,9 @@ struct rig_conf {
 	struct gtpu_path_conf path;    // echoes: none but when asked for
 	uint16_t vlans[RIG_IFACES];    // 0: untagged
 	bool no_gateway;               // N6 has no gateway
+	bool v6;                       // N3 has no IPv4 address: tunnels are over IPv6
+	bool no_udp6_cksum;            // these are sent without UDP checksums
+	uint32_t answers;              // Error Indications, and notifications, at once and a second
 	bool one_device;             // both interfaces share the queues of one, and differ by VLAN
 	const struct service *extra; // a service beside those of the tree
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // NULL: service_chain
@@ -192,6 +198,12 @@ struct rig_flow {
 // An uplink G-PDU of the session, or a downlink packet for it, with right checksums. Give the length.
 size_t rig_frame_up(const struct rig *rig, const struct rig_session *s, const struct rig_flow *flow,
 		    uint8_t *frame);
+// Where the user packet starts in a frame of a tunnel, sent or received.
+uint32_t rig_user_at(const struct rig *rig, uint8_t qfi);
+// Puts Ethernet, IP and UDP headers of the gNB before a GTP-U message of `bytes` that is in its place,
+// rig_gtpu_at() in the frame. Gives the frame's length.
+size_t rig_outer_write(const struct rig *rig, uint16_t sport, size_t bytes, uint8_t *frame);
+uint32_t rig_gtpu_at(const struct rig *rig);
 size_t rig_frame_down(const struct rig *rig, const struct rig_session *s,
 		      const struct rig_flow *flow, uint8_t *frame);
 // An uplink G-PDU with a router solicitation from `source`.

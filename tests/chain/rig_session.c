@@ -128,13 +128,37 @@ static void image_fill(const struct rig_session *s, const struct compiled *compi
 		};
 }
 
-static rte_be32_t n3_addr(void)
+static struct addr addr_of(const char *text)
 {
 	struct addr addr;
 
-	if (addr_parse(RIG_N3_ADDR, &addr) != 0)
-		rig_die(RIG_N3_ADDR);
-	return addr.v4;
+	if (addr_parse(text, &addr) != 0)
+		rig_die(text);
+	return addr;
+}
+
+static struct addr n3_addr(const struct rig *rig)
+{
+	return addr_of(rig->conf.v6 ? RIG_N3_ADDR6 : RIG_N3_ADDR);
+}
+
+// The rules' tunnels become tunnels over IPv6.
+static void rules_to_v6(struct rules *rules)
+{
+	for (unsigned i = 0; i < rules->n_fars; i++) {
+		struct far_rule *far = &rules->fars[i];
+		const uint8_t *v4 = (const uint8_t *)&far->v4;
+		char text[ADDR_STRLEN];
+		struct addr addr;
+
+		if (far->ohc != OHC_GTPU_UDP_V4)
+			continue;
+		snprintf(text, sizeof(text), "fd00:%x::%x", v4[2], v4[3]);
+		addr = addr_of(text);
+		far->ohc = OHC_GTPU_UDP_V6;
+		far->v4.s_addr = 0;
+		memcpy(&far->v6, addr.v6, sizeof(addr.v6));
+	}
 }
 
 static void tunnel_take(struct rig *rig, struct rig_session *s, const struct tunnel_rule *rule,
@@ -142,6 +166,7 @@ static void tunnel_take(struct rig *rig, struct rig_session *s, const struct tun
 {
 	struct rig_tunnel *tunnel = &s->tunnels[s->n_tunnels++];
 	uint32_t n = mail->session.n_tunnels++;
+	struct addr local = n3_addr(rig);
 	struct session_ref ref;
 
 	if (s->n_tunnels > RIG_TUNNELS ||
@@ -155,7 +180,7 @@ static void tunnel_take(struct rig *rig, struct rig_session *s, const struct tun
 				       tunnel->teid);
 		if (slots_teid_in_use(rig->slots, tunnel->teid) ||
 		    slots_teid_reserve(rig->slots, tunnel->teid, true) != 0 ||
-		    locator_teid_add(rig->locator, tunnel->teid, n3_addr(), ref) != 0)
+		    locator_teid_add(rig->locator, tunnel->teid, &local, ref) != 0)
 			rig_die("TEID taken");
 	}
 	mail->session.tunnels[n].record = tunnel->record;
@@ -183,7 +208,8 @@ static void tunnels_take(struct rig *rig, struct rig_session *s, const struct ru
 static uint16_t peer_take(struct rig *rig, const struct tunnel_out *to)
 {
 	uint16_t peer = PEER_NONE;
-	int rc = neigh_tunnel_take(rig->control.neigh, to->v4.s_addr, &peer);
+	int rc = neigh_tunnel_take(rig->control.neigh,
+				   to->v4.family == ADDR_NONE ? &to->v6 : &to->v4, &peer);
 
 	if (rc != 0 && !(rc == -ENETUNREACH && to->iface_value == IF_CP_FUNCTION))
 		rig_die("no peer");
@@ -220,6 +246,8 @@ void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given,
 	if (!mail || slots_take(rig->slots, &ret->slot) != 0)
 		rig_die("no slot");
 	rules_places_assign(rules);
+	if (rig->conf.v6)
+		rules_to_v6(rules);
 	if (rules_compile(rules, &conf, &compiled, &fault) != 0)
 		rig_die(fault.text);
 	if (rule_arena_intern(&rig->arena, compiled.rs, &ret->rules) != 0)
@@ -267,6 +295,7 @@ static void session_ended(struct mail *mail, void *ctx)
 void rig_session_close(struct rig *rig, struct rig_session *s)
 {
 	struct mail *mail = mail_new(MAIL_SESSION_CLEAR, session_ended, rig);
+	struct addr local = n3_addr(rig);
 
 	if (!mail || locator_ue_del(rig->locator, RIG_N6, &s->ue_v4) != 0 ||
 	    locator_ue_del(rig->locator, RIG_N6, &s->ue_v6) != 0)
@@ -276,7 +305,7 @@ void rig_session_close(struct rig *rig, struct rig_session *s)
 	for (unsigned i = 0; i < s->n_tunnels; i++) {
 		mail->session.tunnels[mail->session.n_tunnels++].record = s->tunnels[i].record;
 		if (s->tunnels[i].given &&
-		    locator_teid_del(rig->locator, s->tunnels[i].teid, n3_addr()) != 0)
+		    locator_teid_del(rig->locator, s->tunnels[i].teid, &local) != 0)
 			rig_die("TEID is not there");
 	}
 	mail_post(rig->control.workers[s->slot.owner], mail);
@@ -306,15 +335,6 @@ void rig_session_del(struct rig *rig, struct rig_session *s)
 }
 
 // --- frames ----------------------------------------------------------------------------------------------
-
-static struct addr addr_of(const char *text)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) != 0)
-		rig_die(text);
-	return addr;
-}
 
 // The user packet between `src` and `dst` at `ip`. Gives its length.
 static size_t user_write(uint8_t *ip, const struct addr *src, const struct addr *dst,
@@ -359,42 +379,56 @@ static uint32_t eth_to(const struct rig *rig, unsigned iface, bool v6, uint8_t *
 			 rig->conf.vlans[iface], v6 ? ETH_TYPE_IP6 : ETH_TYPE_IP4);
 }
 
+uint32_t rig_gtpu_at(const struct rig *rig)
+{
+	unsigned tag = rig->conf.vlans[RIG_N3] ? ETH_TAG_BYTES : 0;
+	unsigned ip = rig->conf.v6 ? IP6_BYTES : IP4_BYTES;
+
+	return ETH_BYTES + tag + ip + UDP_BYTES;
+}
+
+uint32_t rig_user_at(const struct rig *rig, uint8_t qfi)
+{
+	return rig_gtpu_at(rig) + GTPU_BYTES + (qfi == PKT_QFI_NONE ? 0 : 8);
+}
+
+size_t rig_outer_write(const struct rig *rig, uint16_t sport, size_t bytes, uint8_t *frame)
+{
+	uint8_t *ip = frame + eth_to(rig, RIG_N3, rig->conf.v6, frame);
+	struct addr gnb = addr_of(rig->conf.v6 ? RIG_GNB6 : RIG_GNB), n3 = n3_addr(rig);
+	uint8_t *udp = frame + rig_gtpu_at(rig) - UDP_BYTES;
+	uint16_t udp_bytes = (uint16_t)(UDP_BYTES + bytes);
+
+	be16_put(udp, sport);
+	be16_put(udp + 2, GTPU_PORT);
+	be16_put(udp + 4, udp_bytes);
+	be16_put(udp + 6, 0);
+	if (rig->conf.v6)
+		ip6_write((struct ip6_head *)ip, gnb.v6, n3.v6, IPPROTO_UDP, 64, udp_bytes);
+	else
+		ip4_write((struct ip4_head *)ip, gnb.v4, n3.v4, IPPROTO_UDP, udp_bytes);
+	return rig_gtpu_at(rig) + bytes;
+}
+
 // Puts the headers of an uplink G-PDU before the user packet, which is in its place behind them. Gives the
 // frame's length.
 static size_t tunnel_write(const struct rig *rig, const struct rig_session *s, uint8_t qfi,
 			   size_t user_bytes, uint8_t *frame)
 {
-	uint32_t tunnel_bytes = qfi == PKT_QFI_NONE ? GTPU_BYTES : GTPU_BYTES + 8;
-	uint32_t at = eth_to(rig, RIG_N3, false, frame);
-	uint8_t *ip = frame + at;
-	uint8_t *udp = ip + IP4_BYTES;
-	uint8_t *gtpu = udp + UDP_BYTES;
-	uint16_t udp_bytes = (uint16_t)(UDP_BYTES + tunnel_bytes + user_bytes);
+	uint8_t *gtpu = frame + rig_gtpu_at(rig);
 
 	gtpu_gpdu_write(gtpu, s->teid, (uint32_t)user_bytes, qfi, false);
 	if (qfi != PKT_QFI_NONE)
 		gtpu[GTPU_BYTES + GTPU_OPTION_BYTES + 1] = 0x10; // uplink PDU Session Information
-	be16_put(udp, GTPU_PORT);
-	be16_put(udp + 2, GTPU_PORT);
-	be16_put(udp + 4, udp_bytes);
-	be16_put(udp + 6, 0);
-	ip4_write((struct ip4_head *)ip, addr_of(RIG_GNB).v4, addr_of(RIG_N3_ADDR).v4, IPPROTO_UDP,
-		  udp_bytes);
-	return at + IP4_BYTES + udp_bytes;
-}
-
-// Where the user packet of an uplink frame starts.
-static uint8_t *user_in(const struct rig *rig, uint8_t qfi, uint8_t *frame)
-{
-	return frame + ETH_BYTES + (rig->conf.vlans[RIG_N3] ? ETH_TAG_BYTES : 0) + IP4_BYTES +
-	       UDP_BYTES + GTPU_BYTES + (qfi == PKT_QFI_NONE ? 0 : 8);
+	return rig_outer_write(rig, GTPU_PORT,
+			       rig_user_at(rig, qfi) - rig_gtpu_at(rig) + user_bytes, frame);
 }
 
 size_t rig_frame_solicit(const struct rig *rig, const struct rig_session *s, const char *source,
 			 uint8_t *frame)
 {
 	struct addr src = addr_of(source), all_routers = addr_of("ff02::2");
-	uint8_t *ip = user_in(rig, 1, frame);
+	uint8_t *ip = frame + rig_user_at(rig, 1);
 	uint8_t *icmp = ip + IP6_BYTES;
 	uint16_t cksum;
 
@@ -421,7 +455,7 @@ size_t rig_frame_up(const struct rig *rig, const struct rig_session *s, const st
 
 	if (flow->v6)
 		ue.v6[15] = 1;
-	user_bytes = user_write(user_in(rig, flow->qfi, frame), &ue, &dn, flow->ue_port,
+	user_bytes = user_write(frame + rig_user_at(rig, flow->qfi), &ue, &dn, flow->ue_port,
 				flow->dn_port, flow);
 	return tunnel_write(rig, s, flow->qfi, user_bytes, frame);
 }

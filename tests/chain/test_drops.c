@@ -235,6 +235,40 @@ static void not_for_a_router(void)
 	rig_end(rig);
 }
 
+// 18: users do not reach the UPF itself, at whatever of its addresses, nor tunnels within their tunnel.
+static void own_addresses(void)
+{
+	static const char *const destinations[] = {RIG_N3_ADDR, RIG_N4_ADDR, RIG_N6_ADDR,
+						   RIG_N3_ADDR6, RIG_N6_ADDR6};
+
+	for (unsigned over6 = 0; over6 < 2; over6++) {
+		struct rig *rig = chain_rig_over(2, over6);
+		uint8_t frame[RIG_FRAME_MAX];
+		struct rig_session s;
+
+		rig_session_add(rig, 0, NULL, &s);
+		rig_resolve(rig);
+		for (unsigned i = 0; i < RTE_DIM(destinations); i++) {
+			struct rig_flow flow = ordinary;
+			bool no_address = over6 && strcmp(destinations[i], RIG_N3_ADDR) == 0;
+
+			flow.dn = destinations[i];
+			flow.v6 = strchr(flow.dn, ':') != NULL;
+			flow.dn_port = i & 1 ? 22 : GTPU_PORT;
+			for (unsigned via = 0; via < 2 && !no_address; via++)
+				expect_drop(rig, RIG_N3, via, frame,
+					    rig_frame_up(rig, &s, &flow, frame), DROP_own_address);
+		}
+		// A neighbour whose last octet is the same is no address of ours.
+		CU_ASSERT_EQUAL(chain_forwarded(rig, &s, true,
+						&(struct rig_flow)UDP(53, 9, 1, .dn = "192.0.2.1"),
+						0),
+				1);
+		rig_session_del(rig, &s);
+		rig_end(rig);
+	}
+}
+
 static void nobody(void)
 {
 	struct rig *rig = chain_rig(2);
@@ -426,10 +460,11 @@ static void inject_full(void)
 
 	rig_resolve(rig);
 	CU_ASSERT_EQUAL_FATAL(addr_parse(RIG_GNB, &gnb), 0);
-	for (unsigned i = 0; i < ROOM + MORE; i++)
-		CU_ASSERT_EQUAL(neigh_tunnel_take(rig->control.neigh, gnb.v4 + rte_cpu_to_be_32(i),
-						  &peers[i]),
-				0);
+	for (unsigned i = 0; i < ROOM + MORE; i++) {
+		struct addr addr = addr_v4(gnb.v4 + rte_cpu_to_be_32(i));
+
+		CU_ASSERT_EQUAL(neigh_tunnel_take(rig->control.neigh, &addr, &peers[i]), 0);
+	}
 	CU_ASSERT_EQUAL(rig_drops(rig, DROP_inject_full), MORE);
 	CU_ASSERT_EQUAL(all_drops(rig), MORE);
 	reached[DROP_inject_full] = true;
@@ -525,6 +560,7 @@ static CU_TestInfo tests[] = {
 	{"sources", spoofed_and_solicited},
 	{"no route", no_route},
 	{"not for a router", not_for_a_router},
+	{"own addresses", own_addresses},
 	{"nobody there", nobody},
 	{"buffers", buffers},
 	{"tx full", tx_full},

@@ -1,4 +1,4 @@
-// What leaves for what comes in: both directions, both families, one and two workers.
+// What leaves for what comes in: both directions, both families inside and outside, one to three workers.
 //
 // With two workers each packet comes in by each of them in turn, so that half are handed over to the session's
 // owner. Frames are compared byte by byte with what the rules ask for.
@@ -9,13 +9,25 @@
 #include "packet/ip.h"
 #include "packet/l4.h"
 
-static struct rig *rig_of(unsigned n_workers)
+// Tunnels over IPv4, over IPv6, and over IPv6 without UDP checksums.
+enum outer { OVER_V4, OVER_V6, OVER_V6_BARE, OUTERS };
+
+static struct rig *rig_over(unsigned n_workers, enum outer outer)
 {
-	struct rig_conf conf = {.n_workers = n_workers, .n_slots = 64, .n_tunnels = 16};
+	struct rig_conf conf = {.n_workers = n_workers,
+				.n_slots = 64,
+				.n_tunnels = 16,
+				.v6 = outer != OVER_V4,
+				.no_udp6_cksum = outer == OVER_V6_BARE};
 	struct rig *rig = rig_new(&conf);
 
 	rig_resolve(rig);
 	return rig;
+}
+
+static struct rig *rig_of(unsigned n_workers)
+{
+	return rig_over(n_workers, OVER_V4);
 }
 
 static const struct rig_flow flows[] = {
@@ -68,8 +80,7 @@ static void check_up(struct rig *rig, const struct rig_session *s, const struct 
 {
 	uint8_t in[RIG_FRAME_MAX], out[RIG_FRAME_MAX];
 	size_t in_bytes = rig_frame_up(rig, s, flow, in);
-	size_t head = ETH_BYTES + IP4_BYTES + UDP_BYTES + GTPU_BYTES +
-		      (flow->qfi == PKT_QFI_NONE ? 0 : GTPU_OPTION_BYTES + GTPU_PSC_BYTES);
+	size_t head = rig_user_at(rig, flow->qfi);
 	size_t user_bytes = in_bytes - head;
 
 	rig_send(rig, RIG_N3, via, in, in_bytes);
@@ -85,26 +96,58 @@ static void check_up(struct rig *rig, const struct rig_session *s, const struct 
 			0);
 }
 
+// The outer headers of a tunnel's frame before `gtpu_bytes`: of N3's address and to the gNB's, with right
+// lengths and checksums.
+static void check_outer(const struct rig *rig, const uint8_t *frame, size_t gtpu_bytes)
+{
+	const uint8_t *ip = frame + ETH_BYTES;
+	const struct udp_head *udp = (const void *)(frame + rig_gtpu_at(rig) - UDP_BYTES);
+	uint32_t udp_bytes = (uint32_t)(UDP_BYTES + gtpu_bytes);
+	const struct ip6_head *ip6 = (const void *)ip;
+	struct addr gnb6, n3_6;
+
+	CU_ASSERT_EQUAL(rte_be_to_cpu_16(udp->sport), GTPU_PORT);
+	CU_ASSERT_EQUAL(rte_be_to_cpu_16(udp->dport), GTPU_PORT);
+	CU_ASSERT_EQUAL(rte_be_to_cpu_16(udp->bytes), udp_bytes);
+	if (!rig->conf.v6) {
+		CU_ASSERT_EQUAL(be16_get(ip - 2), ETH_TYPE_IP4);
+		CU_ASSERT_EQUAL(ip4_check((const void *)ip, IP4_BYTES + udp_bytes), DROP_NONE);
+		CU_ASSERT_EQUAL(be16_get(ip + 2), IP4_BYTES + udp_bytes);
+		CU_ASSERT_EQUAL(udp->cksum, 0);
+		return;
+	}
+	CU_ASSERT_EQUAL(be16_get(ip - 2), ETH_TYPE_IP6);
+	CU_ASSERT_EQUAL_FATAL(addr_parse(RIG_GNB6, &gnb6) | addr_parse(RIG_N3_ADDR6, &n3_6), 0);
+	CU_ASSERT_EQUAL(ip6_check(ip6, IP6_BYTES + udp_bytes), DROP_NONE);
+	CU_ASSERT_EQUAL(rte_be_to_cpu_16(ip6->payload), udp_bytes);
+	CU_ASSERT_EQUAL(ip6->next, IPPROTO_UDP);
+	CU_ASSERT_EQUAL(ip6->hops, 64);
+	CU_ASSERT_TRUE(ip6_eq(ip6->src, n3_6.v6) && ip6_eq(ip6->dst, gnb6.v6));
+	if (rig->conf.no_udp6_cksum) {
+		CU_ASSERT_EQUAL(udp->cksum, 0);
+		return;
+	}
+	uint64_t pseudo = cksum_pseudo6(ip6->src, ip6->dst, IPPROTO_UDP, udp_bytes);
+
+	CU_ASSERT_NOT_EQUAL(udp->cksum, 0);
+	CU_ASSERT_EQUAL(cksum_fold(pseudo + cksum_bytes(udp, udp_bytes)), 0xffff);
+}
+
 static void check_down(struct rig *rig, const struct rig_session *s, const struct rig_flow *flow,
 		       unsigned via)
 {
 	uint8_t in[RIG_FRAME_MAX], out[RIG_FRAME_MAX];
 	size_t in_bytes = rig_frame_down(rig, s, flow, in);
 	size_t user_bytes = in_bytes - ETH_BYTES;
-	const struct ip4_head *ip = (const struct ip4_head *)(out + ETH_BYTES);
-	const uint8_t *udp = out + ETH_BYTES + IP4_BYTES;
-	const uint8_t *gtpu = udp + UDP_BYTES;
+	const uint8_t *gtpu = out + rig_gtpu_at(rig);
 	bool first_pdr = flow->proto == IPPROTO_UDP && flow->dn_port == 5000;
 
 	rig_send(rig, RIG_N6, via, in, in_bytes);
 	rig_settle(rig);
-	CU_ASSERT_EQUAL_FATAL(rig_recv(rig, RIG_N3, out), ETH_BYTES + 44 + user_bytes);
+	CU_ASSERT_EQUAL_FATAL(rig_recv(rig, RIG_N3, out), rig_user_at(rig, 1) + user_bytes);
 	hop(in + ETH_BYTES, flow->v6);
 	CU_ASSERT_EQUAL(memcmp(gtpu + 16, in + ETH_BYTES, user_bytes), 0);
-	CU_ASSERT_EQUAL(ip4_check(ip, (uint32_t)(44 + user_bytes)), DROP_NONE);
-	CU_ASSERT_EQUAL(rte_be_to_cpu_16(ip->total), 44 + user_bytes);
-	CU_ASSERT_EQUAL(be16_get(udp + 2), GTPU_PORT);
-	CU_ASSERT_EQUAL(be16_get(udp + 4), 24 + user_bytes);
+	check_outer(rig, out, 16 + user_bytes);
 	CU_ASSERT_EQUAL(gtpu[0], GTPU_VERSION | GTPU_F_EXTENSION);
 	CU_ASSERT_EQUAL(gtpu[1], GTPU_GPDU);
 	CU_ASSERT_EQUAL(be16_get(gtpu + 2), 8 + user_bytes);
@@ -115,9 +158,9 @@ static void check_down(struct rig *rig, const struct rig_session *s, const struc
 	CU_ASSERT_EQUAL(gtpu[15], 0);
 }
 
-static void forward(unsigned n_workers)
+static void forward(unsigned n_workers, enum outer outer)
 {
-	struct rig *rig = rig_of(n_workers);
+	struct rig *rig = rig_over(n_workers, outer);
 	struct rig_session sessions[4];
 	uint64_t n = 0;
 
@@ -142,17 +185,20 @@ static void forward(unsigned n_workers)
 
 static void one_worker(void)
 {
-	forward(1);
+	for (enum outer outer = 0; outer < OUTERS; outer++)
+		forward(1, outer);
 }
 
 static void two_workers(void)
 {
-	forward(2);
+	for (enum outer outer = 0; outer < OUTERS; outer++)
+		forward(2, outer);
 }
 
 static void three_workers(void)
 {
-	forward(3);
+	for (enum outer outer = 0; outer < OUTERS; outer++)
+		forward(3, outer);
 }
 
 // --- what does not go through ----------------------------------------------------------------------------
@@ -293,19 +339,22 @@ static void nobody_there(void)
 
 static void too_big_for_the_tunnel(void)
 {
-	struct rig *rig = rig_of(1);
-	struct rig_flow flow = flows[0];
-	struct rig_session s;
-	uint8_t frame[RIG_FRAME_MAX];
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		struct rig *rig = rig_over(1, v6 ? OVER_V6 : OVER_V4);
+		struct rig_flow flow = flows[0];
+		struct rig_session s;
+		uint8_t frame[RIG_FRAME_MAX];
 
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
-	flow.payload = 1500 - 44 - 28;
-	check_down(rig, &s, &flow, 0);
-	flow.payload++;
-	expect_drop(rig, RIG_N6, frame, rig_frame_down(rig, &s, &flow, frame), DROP_too_big);
-	rig_session_del(rig, &s);
-	rig_end(rig);
+		rig_session_add(rig, 0, NULL, &s);
+		rig_resolve(rig);
+		flow.payload = (uint16_t)(1500 - (v6 ? 64 : 44) - 28);
+		check_down(rig, &s, &flow, 0);
+		flow.payload++;
+		expect_drop(rig, RIG_N6, frame, rig_frame_down(rig, &s, &flow, frame),
+			    DROP_too_big);
+		rig_session_del(rig, &s);
+		rig_end(rig);
+	}
 }
 
 // --- what needs no session -------------------------------------------------------------------------------

@@ -80,9 +80,9 @@ static struct rig_flow draw_flow(void)
 }
 
 // Another source than the UE's in an uplink frame, now and then.
-static void spoof(uint8_t *frame, const struct rig_flow *flow)
+static void spoof(const struct rig *rig, uint8_t *frame, const struct rig_flow *flow)
 {
-	uint8_t *user = frame + 14 + 20 + 8 + (flow->qfi == PKT_QFI_NONE ? 8 : 16);
+	uint8_t *user = frame + rig_user_at(rig, flow->qfi);
 	struct ip4_head *ip4 = (struct ip4_head *)user;
 
 	if (flow->v6) {
@@ -118,7 +118,7 @@ static void send_one(struct rig *rig, const struct rig_session *sessions)
 	if (up && draw(16) == 0)
 		bytes = rig_frame_solicit(rig, &s, draw(2) ? "fe80::5" : "::", frame);
 	else if (up && draw(16) == 0)
-		spoof(frame, &flow);
+		spoof(rig, frame, &flow);
 	if (!up && draw(64) == 0)
 		frame[14 + (flow.v6 ? 24 : 16)] ^= 1; // to nobody, or with a wrong checksum
 	rig_send(rig, up ? RIG_N3 : RIG_N6, via, frame, bytes);
@@ -153,12 +153,13 @@ static void collect(struct rig *rig, struct outcome *outcome)
 			outcome->digests[outcome->n++] = digest(iface, frame, bytes);
 }
 
-static void run(unsigned n_workers, bool bitmap, struct outcome *ret)
+static void run(unsigned n_workers, bool over6, bool bitmap, struct outcome *ret)
 {
 	struct rig_conf conf = {
 		.n_workers = n_workers,
 		.n_slots = SESSIONS,
 		.n_tunnels = SESSIONS,
+		.v6 = over6,
 		.extra = bitmap ? &nothing : NULL,
 		.chain = bitmap ? chain_with_nothing : NULL,
 	};
@@ -199,7 +200,7 @@ static bool may_differ(enum counter counter)
 	       counter == COUNTER_mails;
 }
 
-static void compare(unsigned n_workers)
+static void compare(unsigned n_workers, bool over6)
 {
 	static const enum drop among[] = {
 		DROP_no_session, DROP_spoofed_source, DROP_no_pdr,      DROP_far_drop,
@@ -210,9 +211,9 @@ static void compare(unsigned n_workers)
 	unsigned n = 0;
 
 	visits = 0;
-	run(n_workers, false, &fused);
+	run(n_workers, over6, false, &fused);
 	CU_ASSERT_EQUAL(visits, 0);
-	run(n_workers, true, &bitmap);
+	run(n_workers, over6, true, &bitmap);
 	CU_ASSERT_TRUE(visits > PACKETS / 2);
 	CU_ASSERT_TRUE(fused.stats.counter[COUNTER_fused] > PACKETS / 100);
 	CU_ASSERT_TRUE(fused.stats.counter[COUNTER_dispatched] > PACKETS / 100);
@@ -237,12 +238,14 @@ static void compare(unsigned n_workers)
 
 static void one_worker(void)
 {
-	compare(1);
+	compare(1, false);
+	compare(1, true);
 }
 
 static void two_workers(void)
 {
-	compare(2);
+	compare(2, false);
+	compare(2, true);
 }
 
 static CU_TestInfo tests[] = {

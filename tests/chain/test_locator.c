@@ -194,19 +194,18 @@ static void teids(void)
 	struct rig *rig = chain_rig(1);
 	struct locator *loc = rig->locator;
 	struct addr a = addr_of("10.10.3.1"), b = addr_of("10.10.4.1");
-	struct locator_teid_key key = {0x1234, a.v4};
+	struct locator_teid_key key = locator_teid_key(0x1234, 4, (const uint8_t *)&a.v4);
 
-	CU_ASSERT_EQUAL(locator_teid_add(loc, 0x1234, a.v4, session_ref_make(1, 2, 0x1234)), 0);
-	CU_ASSERT_EQUAL(locator_teid_add(loc, 0x1234, a.v4, session_ref_make(1, 3, 0x1234)),
-			-EEXIST);
-	CU_ASSERT_EQUAL(locator_teid_add(loc, 0x1234, b.v4, session_ref_make(1, 4, 0x1234)), 0);
+	CU_ASSERT_EQUAL(locator_teid_add(loc, 0x1234, &a, session_ref_make(1, 2, 0x1234)), 0);
+	CU_ASSERT_EQUAL(locator_teid_add(loc, 0x1234, &a, session_ref_make(1, 3, 0x1234)), -EEXIST);
+	CU_ASSERT_EQUAL(locator_teid_add(loc, 0x1234, &b, session_ref_make(1, 4, 0x1234)), 0);
 	CU_ASSERT_EQUAL(session_ref_index(locator_hashed(loc->teids, &key)), 2);
-	CU_ASSERT_EQUAL(locator_teid_del(loc, 0x1234, a.v4), 0);
-	CU_ASSERT_EQUAL(locator_teid_del(loc, 0x1234, a.v4), -ENOENT);
+	CU_ASSERT_EQUAL(locator_teid_del(loc, 0x1234, &a), 0);
+	CU_ASSERT_EQUAL(locator_teid_del(loc, 0x1234, &a), -ENOENT);
 	CU_ASSERT_EQUAL(locator_hashed(loc->teids, &key).check, 0);
-	key.local = b.v4;
+	key = locator_teid_key(0x1234, 4, (const uint8_t *)&b.v4);
 	CU_ASSERT_EQUAL(session_ref_index(locator_hashed(loc->teids, &key)), 4);
-	CU_ASSERT_EQUAL(locator_teid_del(loc, 0x1234, b.v4), 0);
+	CU_ASSERT_EQUAL(locator_teid_del(loc, 0x1234, &b), 0);
 	CU_ASSERT_EQUAL(loc->n_teids, 0);
 	rig_end(rig);
 }
@@ -225,9 +224,10 @@ static void no_key_is_lost(void)
 
 		refused += locator_ue_add(rig->locator, RIG_N6, &v4, session_ref_make(0, 1, 2)) !=
 			   0;
-		refused += locator_teid_add(rig->locator, i + 1, 1, session_ref_make(0, 1, 2)) != 0;
+		refused += locator_teid_add(rig->locator, i + 1, &v4, session_ref_make(0, 1, 2)) !=
+			   0;
 		refused += locator_ue_del(rig->locator, RIG_N6, &v4) != 0;
-		refused += locator_teid_del(rig->locator, i + 1, 1) != 0;
+		refused += locator_teid_del(rig->locator, i + 1, &v4) != 0;
 		if (i % 64 == 0)
 			rig_turn(rig); // workers pass a quiescent point
 	}

@@ -501,7 +501,7 @@ static void claims(void)
 	// A user packet to our own N6 address asks nobody either.
 	struct wait to_us = {.up = true, .dn = RIG_N6_ADDR};
 	send_numbered(rig, &s, &to_us, 0, 6);
-	CU_ASSERT_EQUAL(rig_drops(rig, DROP_not_for_us), 1);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_own_address), 1);
 	CU_ASSERT_EQUAL(hear(rig, RIG_N6).n_questions, 0);
 	rig_session_del(rig, &s);
 	rig_end(rig);

@@ -22,6 +22,14 @@ static rte_be32_t v4_of(const char *text)
 	return addr.v4;
 }
 
+// A reference to the peer for tunnels to this address plus `n`.
+static int tunnel_take(struct neigh *neigh, const char *text, uint32_t n, uint16_t *ret_peer)
+{
+	struct addr addr = addr_v4(v4_of(text) + rte_cpu_to_be_32(n));
+
+	return neigh_tunnel_take(neigh, &addr, ret_peer);
+}
+
 static struct rig *rig_start(const struct rig_conf *given)
 {
 	struct rig_conf conf = *given;
@@ -120,7 +128,7 @@ static void flood(void)
 	CU_ASSERT_TRUE(rig_drops(rig, DROP_neigh_hold_full) >= HOSTS - HOPS_ASKED_FOR);
 	CU_ASSERT_EQUAL(neigh_peers_used(neigh),
 			3); // gateways and gNB: hosts that do not answer take none
-	CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of("10.10.3.77"), &peer), 0);
+	CU_ASSERT_EQUAL(tunnel_take(neigh, "10.10.3.77", 0, &peer), 0);
 	neigh_tunnel_give(neigh, peer);
 	rig_session_add(rig, 1, NULL, &later);
 	rig_resolve(rig);
@@ -229,20 +237,19 @@ static void peers_used_up(void)
 		CU_ASSERT_EQUAL(chain_drain(rig, RIG_N6), 1);
 	}
 	CU_ASSERT_EQUAL(neigh_peers_used(neigh), PEERS - PEERS / 4);
-	while (n < PEERS &&
-	       neigh_tunnel_take(neigh, v4_of("10.10.3.100") + rte_cpu_to_be_32(n), &peers[n]) == 0)
+	while (n < PEERS && tunnel_take(neigh, "10.10.3.100", n, &peers[n]) == 0)
 		n++;
 	CU_ASSERT_EQUAL(n, PEERS / 4 - 1); // index 0 is no peer
-	CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of("10.10.3.200"), &peer), -ENOSPC);
-	CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of("10.99.0.1"), &peer), -ENETUNREACH);
-	CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of("10.10.3.100"), &peer),
+	CU_ASSERT_EQUAL(tunnel_take(neigh, "10.10.3.200", 0, &peer), -ENOSPC);
+	CU_ASSERT_EQUAL(tunnel_take(neigh, "10.99.0.1", 0, &peer), -ENETUNREACH);
+	CU_ASSERT_EQUAL(tunnel_take(neigh, "10.10.3.100", 0, &peer),
 			0); // one that there is
 	CU_ASSERT_EQUAL(peer, peers[0]);
 	neigh_tunnel_give(neigh, peer);
 	while (n > 0)
 		neigh_tunnel_give(neigh, peers[--n]);
 	rig_settle(rig);
-	CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of("10.10.3.200"), &peer), 0);
+	CU_ASSERT_EQUAL(tunnel_take(neigh, "10.10.3.200", 0, &peer), 0);
 	neigh_tunnel_give(neigh, peer);
 	rig_session_del(rig, &s);
 	rig_end(rig);
@@ -257,24 +264,24 @@ static void reuse_after_all_know(void)
 	struct neigh *neigh = rig->control.neigh;
 	uint16_t first, again;
 
-	CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of(RIG_GNB), &first), 0);
-	CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of(RIG_GNB), &again), 0);
+	CU_ASSERT_EQUAL(tunnel_take(neigh, RIG_GNB, 0, &first), 0);
+	CU_ASSERT_EQUAL(tunnel_take(neigh, RIG_GNB, 0, &again), 0);
 	CU_ASSERT_EQUAL(again, first);
 	neigh_tunnel_give(neigh, first);
-	CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of(RIG_GNB2), &again), -ENOSPC);
+	CU_ASSERT_EQUAL(tunnel_take(neigh, RIG_GNB2, 0, &again), -ENOSPC);
 	neigh_tunnel_give(neigh, first); // what it was is still on its way, and now that it is free
-	CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of(RIG_GNB2), &again), -ENOSPC);
+	CU_ASSERT_EQUAL(tunnel_take(neigh, RIG_GNB2, 0, &again), -ENOSPC);
 	for (unsigned i = 0; i < 2; i++) {
 		mailbox_run(rig->control.workers[i], 1); // only the first
 		control_poll(&rig->control);
-		CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of(RIG_GNB2), &again), -ENOSPC);
+		CU_ASSERT_EQUAL(tunnel_take(neigh, RIG_GNB2, 0, &again), -ENOSPC);
 	}
 	mailbox_run(rig->control.workers[0], WORKER_MAILS);
 	control_poll(&rig->control);
-	CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of(RIG_GNB2), &again), -ENOSPC);
+	CU_ASSERT_EQUAL(tunnel_take(neigh, RIG_GNB2, 0, &again), -ENOSPC);
 	mailbox_run(rig->control.workers[1], WORKER_MAILS);
 	control_poll(&rig->control);
-	CU_ASSERT_EQUAL(neigh_tunnel_take(neigh, v4_of(RIG_GNB2), &again), 0);
+	CU_ASSERT_EQUAL(tunnel_take(neigh, RIG_GNB2, 0, &again), 0);
 	CU_ASSERT_EQUAL(again, first);
 	neigh_tunnel_give(neigh, again);
 	rig_end(rig);

@@ -125,9 +125,9 @@ static void delivered(struct race *race, bool up, const uint8_t *frame, size_t b
 	bool right = ue < UES;
 
 	if (!up) {
-		uint32_t teid = be32_get(ip + IP4_BYTES + UDP_BYTES + 4);
+		uint32_t teid = be32_get(frame + rig_gtpu_at(race->rig) + 4);
 
-		ip += IP4_BYTES + UDP_BYTES + GTPU_BYTES + 8;
+		ip = frame + rig_user_at(race->rig, 1);
 		right = right && teid >> 16 == ue && (uint16_t)teid >= incarnation &&
 			(uint16_t)teid <= race->cards[ue].incarnation;
 	}
@@ -223,9 +223,10 @@ static void run(struct race *race)
 	}
 }
 
-static void sessions_change_hands(void)
+static void race_over(bool over6)
 {
-	struct rig_conf conf = {.n_workers = WORKERS, .n_slots = SLOTS, .n_tunnels = 1};
+	struct rig_conf conf = {
+		.n_workers = WORKERS, .n_slots = SLOTS, .n_tunnels = 1, .v6 = over6};
 	struct race *race = calloc(1, sizeof(*race));
 	struct rig *rig = rig_new(&conf);
 	struct rig_session s;
@@ -261,6 +262,12 @@ static void sessions_change_hands(void)
 	pthread_mutex_destroy(&race->lock);
 	free(race);
 	rig_end(rig);
+}
+
+static void sessions_change_hands(void)
+{
+	race_over(false);
+	race_over(true);
 }
 
 static CU_TestInfo tests[] = {

@@ -11,7 +11,7 @@
 #include "golden.h"
 #include "packet/cksum.h"
 
-#define FRAMES 1000000
+#define FRAMES 500000
 #define BATCH 48 // for each queue
 #define SESSIONS RIG_VARIANTS
 #define SEEDS 1024
@@ -196,9 +196,10 @@ static void recover(struct rig *rig)
 	}
 }
 
-static void broken_frames(void)
+static void broken_frames_over(bool over6)
 {
-	struct rig_conf conf = {.n_workers = 2, .n_slots = 64, .n_tunnels = 64};
+	struct rig_conf conf = {
+		.n_workers = 2, .n_slots = 64, .n_tunnels = 64, .v6 = over6, .answers = 1000000};
 	struct seed *seeds = calloc(SEEDS, sizeof(*seeds));
 	struct rig_session sessions[SESSIONS], untouched;
 	struct rig *rig;
@@ -219,6 +220,8 @@ static void broken_frames(void)
 	CU_ASSERT_TRUE(rig_count(rig, COUNTER_up) > FRAMES / 100);
 	CU_ASSERT_TRUE(rig_count(rig, COUNTER_down) > FRAMES / 100);
 	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_rx), rig->sent);
+	CU_ASSERT_TRUE(rig_count(rig, COUNTER_error_indication_sent) > FRAMES / 1000);
+	CU_ASSERT_TRUE(rig_count(rig, COUNTER_extensions_sent) > FRAMES / 1000);
 	CU_ASSERT_TRUE(rig_accounted(rig));
 	recover(rig);
 	check_untouched(rig, &untouched);
@@ -229,8 +232,14 @@ static void broken_frames(void)
 	rig_end(rig);
 }
 
+static void broken_frames(void)
+{
+	broken_frames_over(false);
+	broken_frames_over(true);
+}
+
 static CU_TestInfo tests[] = {
-	{"a million broken frames", broken_frames},
+	{"a million broken frames, over IPv4 and IPv6", broken_frames},
 	CU_TEST_INFO_NULL,
 };
 

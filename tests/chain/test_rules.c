@@ -1,13 +1,13 @@
 // What rules make of a packet beyond the ordinary way: tunnels of all kinds, marks, QoS flow fields, relays.
 //
-// Each row sends one frame of a session with such rules by each worker and says what must leave.
+// Each row sends one frame of a session with such rules by each worker and says what must leave; over IPv4
+// and over IPv6.
 
 #include "chain.h"
 #include "packet/gtpu.h"
 #include "packet/ip.h"
 #include "packet/l4.h"
 
-#define TUNNEL_BYTES (IP4_BYTES + UDP_BYTES + GTPU_BYTES)
 #define PAYLOAD 33
 #define BY_LINE 0 // the tunnel that a frame comes by: that of the up line, or the further one
 #define BY_FURTHER 1
@@ -67,29 +67,60 @@ static const struct row rows[] = {
 	{RIG_SOLICIT, true, BY_LINE, 53, 0, {0}}, // what is no solicitation goes on as ever
 };
 
-static rte_be32_t v4_of(const char *text)
+static struct addr addr_of(const char *text)
 {
 	struct addr addr;
 
 	if (addr_parse(text, &addr) != 0)
 		rig_die(text);
-	return addr.v4;
+	return addr;
 }
 
-static void check_tunnel(const struct left *left, uint32_t n, const uint8_t *frame,
-			 uint32_t user_bytes)
+// As the rig writes the rules' addresses where its tunnels are over IPv6.
+static struct addr addr6_of(const char *text)
 {
-	const struct ip4_head *ip = (const struct ip4_head *)(frame + ETH_BYTES);
-	const uint8_t *udp = frame + ETH_BYTES + IP4_BYTES;
-	const uint8_t *gtpu = udp + UDP_BYTES;
-	uint32_t psc = left->qfi < 0 ? 0 : 8;
+	struct addr addr = addr_of(text);
+	const uint8_t *v4 = (const uint8_t *)&addr.v4;
+	char v6[ADDR_STRLEN];
 
-	CU_ASSERT_EQUAL(ip4_check(ip, TUNNEL_BYTES + psc + user_bytes), DROP_NONE);
-	CU_ASSERT_EQUAL(rte_be_to_cpu_16(ip->total), TUNNEL_BYTES + psc + user_bytes);
-	CU_ASSERT_EQUAL(ip->src, v4_of(RIG_N3_ADDR));
-	CU_ASSERT_EQUAL(ip->dst, v4_of(left->to));
+	snprintf(v6, sizeof(v6), "fd00:%x::%x", v4[2], v4[3]);
+	return addr_of(v6);
+}
+
+static void check_outer4(const struct left *left, const struct ip4_head *ip, uint32_t udp_bytes)
+{
+	CU_ASSERT_EQUAL(ip4_check(ip, IP4_BYTES + udp_bytes), DROP_NONE);
+	CU_ASSERT_EQUAL(rte_be_to_cpu_16(ip->total), IP4_BYTES + udp_bytes);
+	CU_ASSERT_EQUAL(ip->src, addr_of(RIG_N3_ADDR).v4);
+	CU_ASSERT_EQUAL(ip->dst, addr_of(left->to).v4);
 	CU_ASSERT_EQUAL(ip->tos, left->tos);
-	CU_ASSERT_EQUAL(be16_get(udp + 4), UDP_BYTES + GTPU_BYTES + psc + user_bytes);
+}
+
+static void check_outer6(const struct left *left, const struct ip6_head *ip, uint32_t udp_bytes)
+{
+	uint64_t pseudo = cksum_pseudo6(ip->src, ip->dst, IPPROTO_UDP, udp_bytes);
+
+	CU_ASSERT_EQUAL(ip6_check(ip, IP6_BYTES + udp_bytes), DROP_NONE);
+	CU_ASSERT_EQUAL(rte_be_to_cpu_16(ip->payload), udp_bytes);
+	CU_ASSERT_TRUE(ip6_eq(ip->src, addr_of(RIG_N3_ADDR6).v6));
+	CU_ASSERT_TRUE(ip6_eq(ip->dst, addr6_of(left->to).v6));
+	CU_ASSERT_EQUAL(rte_be_to_cpu_32(ip->flow), 0x60000000u | (uint32_t)left->tos << 20);
+	CU_ASSERT_EQUAL(cksum_fold(pseudo + cksum_bytes(ip + 1, udp_bytes)), 0xffff);
+}
+
+static void check_tunnel(const struct rig *rig, const struct left *left, uint32_t n,
+			 const uint8_t *frame, uint32_t user_bytes)
+{
+	const uint8_t *gtpu = frame + rig_gtpu_at(rig);
+	const uint8_t *udp = gtpu - UDP_BYTES;
+	uint32_t psc = left->qfi < 0 ? 0 : 8;
+	uint32_t udp_bytes = UDP_BYTES + GTPU_BYTES + psc + user_bytes;
+
+	if (rig->conf.v6)
+		check_outer6(left, (const void *)(frame + ETH_BYTES), udp_bytes);
+	else
+		check_outer4(left, (const void *)(frame + ETH_BYTES), udp_bytes);
+	CU_ASSERT_EQUAL(be16_get(udp + 4), udp_bytes);
 	CU_ASSERT_EQUAL(gtpu[0], psc ? GTPU_VERSION | GTPU_F_EXTENSION : GTPU_VERSION);
 	CU_ASSERT_EQUAL(gtpu[1], GTPU_GPDU);
 	CU_ASSERT_EQUAL(be16_get(gtpu + 2), psc + user_bytes);
@@ -106,13 +137,14 @@ static void check_left(struct rig *rig, const struct row *row, uint32_t n, bool 
 		       uint32_t user_bytes)
 {
 	const struct left *left = &row->left;
-	uint32_t head = ETH_BYTES + (left->tunnel ? TUNNEL_BYTES + (left->qfi < 0 ? 0u : 8u) : 0);
+	uint32_t head = left->tunnel ? rig_user_at(rig, left->qfi < 0 ? PKT_QFI_NONE : 1)
+				     : ETH_BYTES;
 	uint8_t out[RIG_FRAME_MAX];
 
 	CU_ASSERT_EQUAL_FATAL(rig_recv(rig, left->tunnel ? RIG_N3 : RIG_N6, out),
 			      head + user_bytes);
 	if (left->tunnel)
-		check_tunnel(left, n, out, user_bytes);
+		check_tunnel(rig, left, n, out, user_bytes);
 	if (!left->same_ttl && v6)
 		((struct ip6_head *)user)->hops--;
 	else if (!left->same_ttl)
@@ -121,7 +153,7 @@ static void check_left(struct rig *rig, const struct row *row, uint32_t n, bool 
 	CU_ASSERT_EQUAL(chain_drain(rig, RIG_N3) + chain_drain(rig, RIG_N6), 0);
 }
 
-static void row_run(const struct row *row, uint32_t n, bool v6)
+static void row_run(const struct row *row, uint32_t n, bool v6, bool over6)
 {
 	struct rig_flow flow = {.proto = IPPROTO_UDP,
 				.ue_port = 7,
@@ -133,7 +165,7 @@ static void row_run(const struct row *row, uint32_t n, bool v6)
 				.v6 = v6};
 	bool tunnelled = row->up || row->by == BY_FURTHER;
 	struct rules *rules = rig_variant_new(row->variant, n);
-	struct rig *rig = chain_rig(2);
+	struct rig *rig = chain_rig_over(2, over6);
 	struct rig_session s, by;
 	uint8_t in[RIG_FRAME_MAX];
 	size_t bytes;
@@ -147,11 +179,9 @@ static void row_run(const struct row *row, uint32_t n, bool v6)
 		by.teid = s.tunnels[0].teid;
 	}
 	for (unsigned via = 0; via < 2; via++) {
-		uint32_t head = ETH_BYTES;
+		uint32_t head = tunnelled ? rig_user_at(rig, flow.qfi) : ETH_BYTES;
 
 		bytes = chain_frame(rig, &by, tunnelled, &flow, in);
-		if (tunnelled)
-			head += TUNNEL_BYTES + (flow.qfi == PKT_QFI_NONE ? 0u : 8u);
 		rig_send(rig, tunnelled ? RIG_N3 : RIG_N6, via, in, bytes);
 		rig_settle(rig);
 		check_left(rig, row, n, v6, in + head, (uint32_t)bytes - head);
@@ -168,8 +198,8 @@ static void row_run(const struct row *row, uint32_t n, bool v6)
 static void run_rows(uint32_t first)
 {
 	for (unsigned i = 0; i < RTE_DIM(rows); i++)
-		for (unsigned v6 = 0; v6 < 2; v6++)
-			row_run(&rows[i], first + 2 * i + v6, v6);
+		for (unsigned families = 0; families < 4; families++)
+			row_run(&rows[i], first + 4 * i + families, families & 1, families & 2);
 }
 
 static void in_pools(void)
@@ -183,13 +213,14 @@ static void beyond_pools(void)
 }
 
 // Router solicitations come from addresses that are not the UE's; only the rule that is made for them takes them.
-static void solicitations(void)
+static void solicited(bool over6)
 {
 	static const char *const sources[] = {"fe80::5", "::"};
 	struct rules *rules = rig_variant_new(RIG_SOLICIT, 3);
 	const struct rig_flow other = {
 		.proto = IPPROTO_UDP, .ue_port = 1, .dn_port = 53, .ttl = 64, .qfi = 1, .v6 = true};
-	struct rig *rig = chain_rig(2);
+	struct rig *rig = chain_rig_over(2, over6);
+	uint32_t plain = rig_user_at(rig, PKT_QFI_NONE);
 	uint8_t frame[RIG_FRAME_MAX], out[RIG_FRAME_MAX];
 	struct rig_session s;
 	size_t bytes;
@@ -204,17 +235,14 @@ static void solicitations(void)
 			bytes = rig_frame_solicit(rig, &s, sources[i], frame);
 			rig_send(rig, RIG_N3, via, frame, bytes);
 			rig_settle(rig);
-			CU_ASSERT_EQUAL_FATAL(rig_recv(rig, RIG_N3, out),
-					      ETH_BYTES + TUNNEL_BYTES + IP6_BYTES + 8);
-			check_tunnel(&left, 3, out, IP6_BYTES + 8);
+			CU_ASSERT_EQUAL_FATAL(rig_recv(rig, RIG_N3, out), plain + IP6_BYTES + 8);
+			check_tunnel(rig, &left, 3, out, IP6_BYTES + 8);
 			// As it came, its hop limit of 255 too, which proves it to be of the link.
-			CU_ASSERT_EQUAL(memcmp(out + ETH_BYTES + TUNNEL_BYTES,
-					       frame + ETH_BYTES + TUNNEL_BYTES + 8, IP6_BYTES + 8),
-					0);
+			CU_ASSERT_EQUAL(memcmp(out + plain, frame + plain + 8, IP6_BYTES + 8), 0);
 		}
 	for (unsigned i = 0; i < 2; i++) { // other packets from such a source are still spoofed
 		bytes = rig_frame_up(rig, &s, &other, frame);
-		memcpy(frame + ETH_BYTES + TUNNEL_BYTES + 8 + 8, "\xfe\x80\0\0\0\0\0\0", 8);
+		memcpy(frame + plain + 8 + 8, "\xfe\x80\0\0\0\0\0\0", 8);
 		rig_send(rig, RIG_N3, i, frame, bytes);
 		rig_settle(rig);
 		CU_ASSERT_EQUAL(rig_drops(rig, DROP_spoofed_source), i + 1);
@@ -222,6 +250,12 @@ static void solicitations(void)
 	CU_ASSERT_EQUAL(chain_drain(rig, RIG_N6), 0);
 	rig_session_del(rig, &s);
 	rig_end(rig);
+}
+
+static void solicitations(void)
+{
+	solicited(false);
+	solicited(true);
 }
 
 // Packets by a tunnel match only the PDRs of that tunnel.

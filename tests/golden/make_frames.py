@@ -23,6 +23,7 @@ UE6, SERVER6 = "2001:db8:45::2", "2001:db8:ff::7"
 MAC = dict(dst="02:00:00:00:00:01", src="02:00:00:00:00:02")
 TEID = 0x12345678
 rows = []
+over6 = False  # tunnels are over IPv6 while this is set, and their rows' names say so
 
 
 def eth(vlan=None, **mac):
@@ -31,6 +32,7 @@ def eth(vlan=None, **mac):
 
 
 def row(name, iface, kind, frame, expected):
+    name = name + "_over6" if over6 else name
     rows.append(" ".join([name, iface, kind, *map(str, expected), bytes(frame).hex()]))
 
 
@@ -119,16 +121,21 @@ def gtpu(payload, exts=(), gtp_type=255, teid=TEID, seq=None, npdu=None, delta=0
     return bytes(head / Raw(body))
 
 
-def outer(message, vlan=None, dst=N3, sport=2152, dport=2152, udp=None, ip=None, pad=b""):
+def outer(message, vlan=None, dst=N3, sport=2152, dport=2152, udp=None, ip=None, pad=b"", between=()):
+    """A tunnel's frame; `between` are IPv6 extension headers."""
     udp = {"chksum": 0, **(udp or {})}
-    return bytes(eth(vlan) / IP(src=GNB, dst=dst, **(ip or {})) / UDP(sport=sport, dport=dport, **udp) /
-                 Raw(message)) + pad
+    head = IPv6(src=GNB6, dst=N3_6) if over6 else IP(src=GNB, dst=dst, **(ip or {}))
+    for extension in between:
+        head = head / extension
+    return bytes(eth(vlan) / head / UDP(sport=sport, dport=dport, **udp) / Raw(message)) + pad
 
 
 def gpdu(name, inner, iface="n3", vlan=None, qfi=255, trailing=b"", frame=None, pad=b"", ip=None,
-         udp=None, teid=TEID, **how):
+         udp=None, teid=TEID, between=(), **how):
+    if over6 and ip:
+        return  # of IPv4 only
     message = gtpu(bytes(inner) + trailing, teid=teid, **how)
-    frame = outer(message, vlan=vlan, pad=pad, ip=ip, udp=udp)
+    frame = outer(message, vlan=vlan, pad=pad, ip=ip, udp=udp, between=between)
     at = len(frame) - len(pad) - len(trailing) - len(bytes(inner))
     user = user_of(bytes(inner))
     l4, sport, dport, proto, letters = l4_of(user, at)
@@ -137,12 +144,14 @@ def gpdu(name, inner, iface="n3", vlan=None, qfi=255, trailing=b"", frame=None, 
                                      proto, letters])
 
 
-def signal(name, kind, payload=b"", sport=2152, vlan=None, iface="n3", ip=None, **how):
-    frame = outer(gtpu(payload, **how), sport=sport, vlan=vlan, ip=ip)
+def signal(name, kind, payload=b"", sport=2152, vlan=None, iface="n3", ip=None, between=(), **how):
+    if over6 and ip:
+        return
+    frame = outer(gtpu(payload, **how), sport=sport, vlan=vlan, ip=ip, between=between)
     at = len(frame) - len(payload)
     l4 = len(frame) - len(bytes(Ether(frame)[UDP].original))
-    row(name, iface, kind, frame, [how.get("teid", TEID), 255, at, l4, len(payload), sport, 2152, 4, 17,
-                                   "-"])
+    row(name, iface, kind, frame, [how.get("teid", TEID), 255, at, l4, len(payload), sport, 2152,
+                                   6 if over6 else 4, 17, "-"])
 
 
 def bad_gpdu(name, drop, message, iface="n3", **how):
@@ -328,6 +337,34 @@ def signal_rows():
     bad_gpdu("echo_required", "gtpu_extension_required", gtpu(b"", [ext(0xff, b"\0\0")], gtp_type=1))
 
 
+def over6_rows():
+    """What only tunnels over IPv6 can have."""
+    inner = IP(src=UE, dst=SERVER) / UDP(sport=1000, dport=2000) / b"data"
+    pad = PadN(optdata=b"\0" * 4)
+    options, routing = IPv6ExtHdrDestOpt(options=[pad]), IPv6ExtHdrRouting()
+    hop_by_hop = IPv6ExtHdrHopByHop(options=[pad])
+    for name, between in (("dest", [options]), ("hop", [hop_by_hop]), ("routing", [routing]),
+                          ("three", [hop_by_hop, routing, options]), ("eight", [options] * 8),
+                          ("atomic", [IPv6ExtHdrFragment()])):
+        gpdu("ext_" + name, inner, exts=[psc(9, 1)], qfi=9, between=between)
+        signal("echo_ext_" + name, "echo_request", gtp_type=1, teid=0, seq=1, between=between)
+    message = gtpu(inner)
+    bad_gpdu("ext_nine", "bad_ip_extension", message, between=[options] * 9)
+    bad_gpdu("fragment_first", "outer_fragment", message, between=[IPv6ExtHdrFragment(m=1)])
+    bad_gpdu("fragment_later", "outer_fragment", message, between=[IPv6ExtHdrFragment(offset=9)])
+    for name, between in (("", []), ("_ext", [options])):
+        bad_gpdu("udp_len_7" + name, "bad_udp", message, udp={"len": 7}, between=between)
+        bad_gpdu("udp_len_beyond" + name, "bad_udp", message, udp={"len": len(message) + 9}, between=between)
+        bad_gpdu("udp_len_short" + name, "bad_gtpu_length", message, udp={"len": len(message) + 7},
+                 between=between)
+        bad_gpdu("other_port" + name, "not_for_us", message, dport=2153, between=between)
+        bad_gpdu("cksum_wrong" + name, "bad_udp_checksum", message, udp={"chksum": 0x1234}, between=between)
+        gpdu("cksum" + name, inner, udp={"chksum": None}, between=between)
+    bad("no_udp", "n3", "bad_udp", eth() / IPv6(src=GNB6, dst=N3_6, nh=17) / Raw(b"1234567"))
+    bad("no_udp_ext", "n3", "bad_udp", eth() / IPv6(src=GNB6, dst=N3_6) / IPv6ExtHdrDestOpt(nh=17) /
+        Raw(b"1234567"))
+
+
 def outer_rows():
     message = gtpu(IP(src=UE, dst=SERVER) / UDP() / b"data")
     bad_gpdu("outer_fragment_first", "outer_fragment", message, ip={"flags": "MF"})
@@ -340,7 +377,6 @@ def outer_rows():
     bad_gpdu("outer_cksum", "bad_ip_checksum", message, ip={"chksum": 1})
     bad("no_udp", "n3", "bad_udp", eth() / IP(src=GNB, dst=N3, proto=17) / Raw(b"1234567"))
     bad("gtpu_to_n6", "n6", "not_for_us", outer(message, dst=N6))
-    bad("gtpu_v6", "n3", "outer_ipv6", eth() / IPv6(src=GNB6, dst=N3_6) / UDP(sport=1, dport=2152) / message)
     bad("gtpu_v6_n6", "n6", "not_for_us", eth() / IPv6(src=GNB6, dst=N6_6) / UDP(dport=2152) / message)
     bad("udp_v6_len", "n3", "bad_udp",
         eth() / IPv6(src=GNB6, dst=N3_6) / UDP(sport=1, dport=2152, len=7) / message)
@@ -415,8 +451,12 @@ def link_rows():
 
 
 def main():
-    tunnel_rows()
-    signal_rows()
+    global over6
+    for over6 in (True, False):
+        tunnel_rows()
+        signal_rows()
+        if over6:
+            over6_rows()
     outer_rows()
     link_rows()
     names = [r.split()[0] for r in rows]

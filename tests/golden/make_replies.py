@@ -10,10 +10,11 @@ import struct
 
 from scapy.all import (ARP, Dot1Q, Ether, ICMP, ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6ND_NA,
                        ICMPv6ND_NS, ICMPv6NDOptDstLLAddr, ICMPv6NDOptSrcLLAddr, ICMPv6PacketTooBig,
-                       IP, IPOption, IPv6, Raw, UDP)
+                       IP, IPOption, IPv6, IPv6ExtHdrDestOpt, PadN, Raw, UDP)
 from scapy.contrib.gtp import GTPHeader
 
 GNB, N3, N6, UE, SERVER = "10.0.0.9", "10.0.0.1", "10.6.0.1", "10.45.0.2", "192.0.2.7"
+GNB6, N3_6 = "2001:db8:0:3::9", "2001:db8:0:3::1"
 N6_6, UE6, SERVER6 = "2001:db8:0:6::1", "2001:db8:45::2", "2001:db8:ff::7"
 US, PEER, ALL = "02:00:00:00:00:01", "02:00:00:00:00:02", "ff:ff:ff:ff:ff:ff"
 UNDERSTOOD = bytes([0x40, 0x81, 0x82, 0x83, 0x84, 0x85, 0xc0])
@@ -40,6 +41,42 @@ def asked(payload, sport=2152, vlan=None, src=GNB, mac=US, pad=b"", **ip):
 def answer(payload, dport=2152, vlan=None):
     return (eth(US, PEER, vlan) / IP(src=N3, dst=GNB, ttl=64, id=0, flags="DF") /
             UDP(sport=2152, dport=dport) / payload)
+
+
+def asked6(payload, sport=2152, vlan=None, src=GNB6, mac=US, between=(), **udp):
+    head = IPv6(src=src, dst=N3_6, tc=0xB8, fl=77)
+    for extension in between:
+        head = head / extension
+    return bytes(eth(PEER, mac, vlan) / head / UDP(sport=sport, dport=2152, **{"chksum": 0, **udp}) / payload)
+
+
+def answer6(payload, dport=2152, vlan=None):
+    return eth(US, PEER, vlan) / IPv6(src=N3_6, dst=GNB6, hlim=64) / UDP(sport=2152, dport=dport) / payload
+
+
+def over6():
+    """The same over IPv6: with a UDP checksum, and without the extension headers that were asked with."""
+    inner = bytes(IP(src=UE, dst=SERVER) / UDP(sport=1, dport=2))
+    options = IPv6ExtHdrDestOpt(options=[PadN(optdata=b"\0" * 4)])
+    recovery = b"\x0e\0"
+    local = bytes.fromhex("20010db8000000030000000000000001")
+    for vlan, iface in ((None, "n3"), (100, "n3v")):
+        for between in ([], [options], [options] * 3):
+            for seq in (None, 0x1234):
+                options_of = {} if seq is None else {"S": 1, "seq": seq}
+                row("gtpu_echo", iface, asked6(message(1, **options_of), 40000, vlan, between=between),
+                    answer6(message(2, recovery, S=1, seq=seq or 0), 40000, vlan))
+            told = (b"\x01" + struct.pack("!H", 40000) + b"\0" + b"\x10" + struct.pack("!I", 7) +
+                    b"\x85\0\x10" + local)
+            row("gtpu_error", iface, asked6(message(255, inner, 7), 40000, vlan, between=between),
+                answer6(message(26, told, E=1, S=1, next_ex=0x40), 2152, vlan))
+            row("gtpu_supported", iface,
+                asked6(message(255, b"\1\0\0\0" + inner, 7, E=1, next_ex=0xff), 40000, vlan, between=between),
+                answer6(message(31, b"\x8d" + bytes([len(UNDERSTOOD)]) + UNDERSTOOD, S=1), 2152, vlan))
+    row("gtpu_echo", "n3", asked6(message(1, S=1, seq=5), chksum=None), answer6(message(2, recovery, S=1, seq=5)))
+    # Who is not one host gets no answer.
+    for src, mac in (("ff02::5", US), ("::", US), ("::1", US), (GNB6, ALL)):
+        row("gtpu_echo", "n3", asked6(message(1, S=1, seq=5), src=src, mac=mac), b"")
 
 
 def echo():
@@ -125,6 +162,7 @@ print("# Made by make_replies.py; see there.")
 echo()
 error_indication()
 supported()
+over6()
 ping()
 too_big()
 neighbours()

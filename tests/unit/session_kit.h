@@ -57,9 +57,9 @@ struct kit_conf {
 // The neighbours of the test: every address has a route but one.
 struct neigh {
 	unsigned most, used;
-	rte_be32_t unreachable;
+	struct addr unreachable;
 	struct {
-		rte_be32_t addr;
+		struct addr addr;
 		unsigned refs;
 		bool watched;
 	} peers[KIT_PEERS];
@@ -101,14 +101,14 @@ static const struct n4_ni kit_nis[] = {{"internet", KIT_N6, kit_pools, 2}, {"ims
 
 // --- the parts that are not real -------------------------------------------------------------------------
 
-int neigh_tunnel_take(struct neigh *neigh, rte_be32_t addr, uint16_t *ret_peer)
+int neigh_tunnel_take(struct neigh *neigh, const struct addr *addr, uint16_t *ret_peer)
 {
 	uint16_t free_at = 0;
 
-	if (addr == neigh->unreachable)
+	if (addr_eq(addr, &neigh->unreachable))
 		return -ENETUNREACH;
 	for (uint16_t i = 1; i < KIT_PEERS; i++) {
-		if (neigh->peers[i].refs && neigh->peers[i].addr == addr) {
+		if (neigh->peers[i].refs && addr_eq(&neigh->peers[i].addr, addr)) {
 			neigh->peers[i].refs++;
 			*ret_peer = i;
 			return 0;
@@ -119,7 +119,7 @@ int neigh_tunnel_take(struct neigh *neigh, rte_be32_t addr, uint16_t *ret_peer)
 	if (neigh->used == neigh->most || !free_at)
 		return -ENOSPC;
 	neigh->used++;
-	neigh->peers[free_at].addr = addr;
+	neigh->peers[free_at].addr = *addr;
 	neigh->peers[free_at].refs = 1;
 	neigh->peers[free_at].watched = false;
 	*ret_peer = free_at;

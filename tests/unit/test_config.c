@@ -246,6 +246,8 @@ static const struct {
 	{"gtpu", "echo_ms", 0, 0, 3600000, false},
 	{"gtpu", "echo_t3_ms", 3000, 100, 60000, false},
 	{"gtpu", "echo_n3", 3, 1, 10, false},
+	{"gtpu", "error_rate", 100, 1, 1000000, false},
+	{"gtpu", "error_quiet_ms", 30000, 0, 3600000, false},
 };
 
 static void test_ints(void)
@@ -428,6 +430,8 @@ static const struct {
 	{"n4", "on_path_failure", "drop_after", "drop_after", NULL},
 	{"gtpu", "error_indication", NULL, "true", NULL},
 	{"gtpu", "error_indication", "no", "false", NULL},
+	{"gtpu", "udp6_checksum", NULL, "true", NULL},
+	{"gtpu", "udp6_checksum", "no", "false", NULL},
 	{"gtpu", "error_indication", "maybe", NULL, "\"maybe\" is neither true nor false"},
 	{"gtpu", "error_indication", "TRUE", NULL, "\"TRUE\" is neither true nor false"},
 	{"cli", "socket", NULL, "/run/sluice/ctl.sock", NULL},

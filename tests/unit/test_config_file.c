@@ -170,7 +170,10 @@ static const struct {
 	 "  - {name: b, device: eth2, roles: n9, addresses: [10.0.0.0/31, 10.0.0.9/32]}\n",
 	 {NULL}},
 	{TOP ACCESS "  - {name: b, device: eth2, roles: n3, addresses: [\"2001:db8::1/64\"]}\n",
-	 {"t:10:52: interfaces[1].addresses[0]: an n3 interface needs an IPv4 address"}},
+	 {NULL}},
+	{TOP ACCESS "  - {name: b, device: eth2, roles: n3, addresses: [\"fe80::1/64\"]}\n",
+	 {"t:10:52: interfaces[1].addresses[0]: an n3 interface needs an IPv4 address, or an IPv6 one "
+	  "that is not link-local"}},
 	{TOP ACCESS
 	 "  - {name: b, device: e, roles: n9, mtu: 1279, addresses: [\"2001:db8::1/64\"]}\n",
 	 {"t:10:42: interfaces[1].mtu: IPv6 needs an mtu of 1280 or more"}},

@@ -2,6 +2,8 @@
 //
 // The worker carries out its mails when a test says so, so that clients and sessions can go before.
 
+#include <arpa/inet.h>
+
 #include "ctl_kit.h"
 
 #include <stdalign.h>
@@ -93,7 +95,10 @@ static struct n4_session *session_open5gs(uint64_t seid)
 		t->number = number;
 		t->up = number == 1;
 		t->teid = 0xfeed0000u + number;
+		t->has_v4 = true;
 		t->v4 = kit_v4("192.0.2.1");
+		t->has_v6 = number == 2;
+		inet_pton(AF_INET6, "2001:db8:3::1", &t->v6);
 	}
 	kit_open5gs_gnb(rules, 0x1234, "192.0.2.99");
 	return session_make(seid, rules);

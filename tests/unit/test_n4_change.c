@@ -502,7 +502,7 @@ static void test_room(void)
 
 		kit_open(&room->conf);
 		if (room->no_route)
-			kit.neigh.unreachable = inet_addr("127.0.0.66");
+			kit.neigh.unreachable = addr_v4(inet_addr("127.0.0.66"));
 		seid = establish_plain(1, "10.45.0.2");
 		CU_ASSERT_FATAL(seid != 0 && establish_plain(2, "10.45.0.3") != 0);
 		remember(seid);
@@ -528,7 +528,7 @@ static void test_room(void)
 static void test_no_route_to_smf(void)
 {
 	kit_open(&conf);
-	kit.neigh.unreachable = inet_addr("127.0.0.4");
+	kit.neigh.unreachable = addr_v4(inet_addr("127.0.0.4"));
 	establish_begin(1);
 	put_plain("10.45.0.2");
 	PDR(.id = 4, .source = ACCESS, .fteid = CH_V4, .removal = true, .far = 3, .precedence = 9,

@@ -172,7 +172,7 @@ static const struct refused {
 	{"21 three octets", outer_header, "00540003010000", 68, 84, -1, -1},
 	{"21 IPv6 cut off", outer_header, "0054000e02000a00000120010db800000000", 68, 84, -1, -1},
 	{"21 no bit set", outer_header, "005400020000", 69, 84, 1, 1},
-	{"21 IPv6 only", outer_header, "0054001602000a00000120010db8000000000000000000000001", 76,
+	{"21 IPv6 group", outer_header, "0054001602000a000001ff020db8000000000000000000000001", 69,
 	 84, 1, 1},
 	{"21 no host", outer_header, "0054000a01000a00000100000000", 69, 84, 1, 1},
 	{"23 empty", pdi_hex, "0017000401000000", 73, 23, 0, 1},

@@ -50,13 +50,13 @@ static void test_life(void)
 	CU_ASSERT_EQUAL(down_line(s)->rules, up_line(s)->rules);
 	CU_ASSERT(leads_to(ue_ref("10.45.0.2"), s));
 	peer = down_line(s)->down.peer;
-	CU_ASSERT_EQUAL(kit.neigh.peers[peer].addr, inet_addr("127.0.0.50"));
+	CU_ASSERT_EQUAL(kit.neigh.peers[peer].addr.v4, inet_addr("127.0.0.50"));
 
 	update_far_to(seid, 0xa000002, "127.0.0.51");
 	CU_ASSERT(answer_type() == 53 && answer_cause() == 1);
 	CU_ASSERT_EQUAL(answer_seid(), 0x5d6);
 	CU_ASSERT_EQUAL(down_line(s)->down.teid, rte_cpu_to_be_32(0xa000002));
-	CU_ASSERT_EQUAL(kit.neigh.peers[down_line(s)->down.peer].addr, inet_addr("127.0.0.51"));
+	CU_ASSERT_EQUAL(kit.neigh.peers[down_line(s)->down.peer].addr.v4, inet_addr("127.0.0.51"));
 	CU_ASSERT_EQUAL(kit.neigh.peers[peer].refs, 0);
 	CU_ASSERT_EQUAL(kit.neigh.used, 1);
 
@@ -332,7 +332,8 @@ static void test_choose_n9(void)
 
 static struct session_ref teid_ref(uint32_t teid)
 {
-	struct locator_teid_key key = {.teid = teid, .local = inet_addr("127.0.0.7")};
+	rte_be32_t local = inet_addr("127.0.0.7");
+	struct locator_teid_key key = locator_teid_key(teid, ADDR_V4, (const uint8_t *)&local);
 	struct session_ref ref = {0, 0};
 	void *data;
 

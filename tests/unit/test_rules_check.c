@@ -99,6 +99,11 @@ static void fteid_v6_only(struct rules *r)
 	r->pdrs[1].pdi.fteid.has_v4 = false;
 }
 
+static void fteid_nowhere(struct rules *r)
+{
+	r->pdrs[1].pdi.fteid.has_v4 = r->pdrs[1].pdi.fteid.has_v6 = false;
+}
+
 static void fteid_zero(struct rules *r)
 {
 	r->pdrs[1].pdi.fteid.choose = false;
@@ -279,10 +284,23 @@ static void access_without_tunnel_drop(struct rules *r)
 static void tunnel_v6(struct rules *r)
 {
 	r->fars[2].ohc = OHC_GTPU_UDP_V6;
+	r->fars[2].v6.s6_addr[0] = 0x20;
+}
+
+static void tunnel_v6_nowhere(struct rules *r)
+{
+	r->fars[2].ohc = OHC_GTPU_UDP_V6;
+}
+
+static void tunnel_v6_group(struct rules *r)
+{
+	tunnel_v6(r);
+	r->fars[2].v6.s6_addr[0] = 0xff;
 }
 
 static void tunnel_both(struct rules *r)
 {
+	tunnel_v6(r);
 	r->fars[2].ohc = OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6;
 }
 
@@ -366,7 +384,8 @@ static const struct row rows[] = {
 	GOOD(source_sgi),
 	ROW(access_without_fteid, 67, RULE_PDR, 2, 21),
 	ROW(cp_without_fteid, 67, RULE_PDR, 3, 21),
-	ROW(fteid_v6_only, 73, RULE_PDR, 2, 21),
+	GOOD(fteid_v6_only),
+	ROW(fteid_nowhere, 73, RULE_PDR, 2, 21),
 	ROW(fteid_zero, 69, RULE_PDR, 2, 21),
 	GOOD(fteid_given),
 	ROW(ohr_absent, 67, RULE_PDR, 2, 95),
@@ -406,7 +425,9 @@ static const struct row rows[] = {
 	GOOD(destination_sgi),
 	ROW(access_without_tunnel, 67, RULE_FAR, 2, 84),
 	GOOD(access_without_tunnel_drop),
-	ROW(tunnel_v6, 76, RULE_FAR, 3, 84),
+	GOOD(tunnel_v6),
+	ROW(tunnel_v6_nowhere, 69, RULE_FAR, 3, 84),
+	ROW(tunnel_v6_group, 69, RULE_FAR, 3, 84),
 	GOOD(tunnel_both),
 	ROW(tunnel_udp, 76, RULE_FAR, 3, 84),
 	ROW(tunnel_two_kinds, 69, RULE_FAR, 3, 84),

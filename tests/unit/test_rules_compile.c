@@ -122,7 +122,7 @@ static void test_open5gs(void)
 
 	CU_ASSERT_TRUE(c.has_line);
 	CU_ASSERT_EQUAL(c.line.teid, 0x0a000001);
-	CU_ASSERT_EQUAL(c.line.v4.s_addr, kit_v4("127.0.0.50").s_addr);
+	CU_ASSERT_EQUAL(c.line.v4.v4, kit_v4("127.0.0.50").s_addr);
 	CU_ASSERT_EQUAL(c.line.iface_value, IF_ACCESS);
 	CU_ASSERT_EQUAL(c.n_places, 1);
 	CU_ASSERT_EQUAL(c.places[0].teid, 1);
