@@ -98,7 +98,7 @@ class Replay:
         created = pfcp.created_tunnels(answer)
         assert set(created) == {number for number, choice in asked.items() if choice != "given"}
         for number, (teid, v4, v6) in created.items():
-            assert teid and (v4, v6) == (topology.N3_UPF, None)
+            assert teid and (v4, v6) == (topology.N3_UPF, topology.N3_UPF6)
             if asked[number] is not None:
                 assert self.teids.setdefault(asked[number], teid) == teid
         plain = [created[number][0] for number, choice in asked.items() if choice is None]

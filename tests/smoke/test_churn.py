@@ -180,6 +180,7 @@ def garbage_frames(scene):
     n3 = Ether(src=scene.n3.mac, dst=scene.network.upf.mac("n3"))
     n6 = Ether(src=scene.n6.mac, dst=scene.network.upf.mac("n6"))
     outer = IP(src=topology.N3_GNB, dst=topology.N3_UPF) / UDP(sport=2152, dport=2152)
+    outer6 = IPv6(src=topology.N3_GNB6, dst=topology.N3_UPF6) / UDP(sport=2152, dport=2152)
     inner = IP(src="10.45.77.1", dst=topology.N6_DN) / UDP(dport=9) / Raw(b"x" * 64)
     inner6 = IPv6(src="2001:db8:cafe:7700::2", dst=topology.N6_DN6) / UDP(dport=9) / Raw(b"x")
     teids = [0, 1, 0xFFFFFFFF] + [random.getrandbits(32) for _ in range(8)]
@@ -189,10 +190,9 @@ def garbage_frames(scene):
                   for n in (1, 3, 20)]
     tunnelled += [bytes.fromhex("36ff003400000001000000ff00"), b"\x30", b"", b"\x50\xff\0\0\0\0\0\1"]
     big = IP(src="192.0.2.1", dst="10.45.77.2") / UDP(dport=9) / Raw(b"f" * 1400)
-    frames = [("n3", n3 / outer / Raw(octets)) for octets in tunnelled]
+    frames = [("n3", n3 / head / Raw(octets)) for head in (outer, outer6) for octets in tunnelled]
     frames += [("n3", n3 / Dot1Q(vlan=7) / outer / Raw(tunnelled[0])),
                ("n3", n3 / ARP(psrc=topology.N3_GNB, pdst=topology.N3_UPF, hwsrc=scene.n3.mac)),
-               ("n3", n3 / IPv6(src=topology.N3_GNB6, dst=topology.N3_UPF6) / UDP(dport=2152)),
                ("n6", n6 / inner6), ("n6", n6 / IP(src="192.0.2.1", dst="10.45.77.9", ttl=1) / UDP()),
                ("n6", n6 / IP(src="192.0.2.1", dst="10.45.250.1") / UDP()),
                ("n6", n6 / IP(src="192.0.2.1", dst=topology.N6_UPF) / UDP(dport=2152))]

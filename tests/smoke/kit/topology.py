@@ -83,5 +83,6 @@ def configuration(mode, control_socket, workers=1):
             "flow": f"permit out 17 from {N6_DN} {APPLICATION_PORT} to assigned"}],
         "predefined_rules": PREDEFINED_RULES,
         "n4": {"address": N4_UPF},
+        "gtpu": {"error_quiet_ms": 0},
         "cli": {"socket": str(control_socket)},
     }
