@@ -45,8 +45,9 @@ static void consume(struct worker *w, struct pkt *p, enum counter counter)
 	pkt_consume(w, p);
 }
 
-// Kinds that need no session.
-__attribute__((noinline)) static void parse_no_session(struct worker *w, struct pkt *p)
+// All but user packets: kinds that need no session, and End Markers.
+__attribute__((noinline)) static void parse_no_session(struct worker *w, struct turn *t,
+						       struct pkt *p)
 {
 	struct rte_mbuf *m = p->mbuf;
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
@@ -67,7 +68,8 @@ __attribute__((noinline)) static void parse_no_session(struct worker *w, struct 
 			pkt_drop(w, p, DROP_punt_full);
 		return;
 	case PKT_END_MARKER:
-		consume(w, p, COUNTER_end_marker);
+		worker_count(w, COUNTER_end_marker, 1);
+		locate_tunnel(w, t, p); // without PKT_F_UP, so that dispatch knows it
 		return;
 	case PKT_ERROR_INDICATION:
 		consume(w, p, COUNTER_error_indication);
@@ -120,6 +122,6 @@ __attribute__((flatten)) void parse_group(struct worker *w, struct turn *t, unsi
 		else if (p->kind == PKT_PLAIN)
 			pkt_drop(w, p, DROP_no_session);
 		else
-			parse_no_session(w, p);
+			parse_no_session(w, t, p);
 	}
 }

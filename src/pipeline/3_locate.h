@@ -41,11 +41,11 @@ static inline struct session_ref locate_hashed(const struct rte_hash *hash, cons
 // The TEID that an SMF chose, if this is one.
 struct session_ref locate_given(const struct worker *w, const struct pkt *p);
 
-static inline void locate_up(struct worker *w, struct turn *t, struct pkt *p)
+// By a tunnel: to its owner's up lane, whatever the tunnel's direction is.
+static inline void locate_tunnel(struct worker *w, struct turn *t, struct pkt *p)
 {
 	struct teid_parts at = teid_open(&w->teids, p->teid);
 
-	p->flags |= PKT_F_TUNNELLED | PKT_F_UP;
 	p->ref = session_ref_make(at.owner, at.index, p->teid);
 	if (unlikely(__atomic_load_n(&w->locator->n_teids, __ATOMIC_RELAXED) != 0)) {
 		struct session_ref given = locate_given(w, p);
@@ -62,6 +62,12 @@ static inline void locate_up(struct worker *w, struct turn *t, struct pkt *p)
 		locate_ready(w, &t->up, p, true);
 	else
 		handoff_put(w, p, at.owner, true);
+}
+
+static inline void locate_up(struct worker *w, struct turn *t, struct pkt *p)
+{
+	p->flags |= PKT_F_TUNNELLED | PKT_F_UP;
+	locate_tunnel(w, t, p);
 }
 
 // Finds the word for the UE address, or in a hash the reference itself, and queues the packet for

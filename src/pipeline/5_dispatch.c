@@ -5,6 +5,7 @@
 
 #include "pipeline/fused.h"
 #include "pipeline/pipeline.h"
+#include "worker/end_marker.h"
 #include "worker/gtpu_answer.h"
 
 static struct service_order order; // written once, at start, before any worker runs
@@ -22,6 +23,7 @@ const struct service_order *dispatch_order(void)
 // The packets of a group that passed the check.
 struct group {
 	unsigned n;
+	unsigned n_ends;   // End Markers, in `pkts` from its end: for after the others
 	uint64_t all, any; // AND and OR of their chains
 	struct pkt *pkts[GROUP];
 };
@@ -86,6 +88,43 @@ __attribute__((noinline)) static bool enter_tunnel(struct worker *w, struct pkt 
 	return true;
 }
 
+static unsigned place_bit(const struct far *far)
+{
+	return 1u << (far->to == FAR_TO_LINE ? SESSION_PLACES : far->place);
+}
+
+// What came in by a tunnel has ended: so it has in each tunnel that the PDRs of that tunnel lead to, as on N9 and
+// where packets are forwarded between gNBs (TS 23.501 5.8.2.9, TS 29.281 7.3.2).
+__attribute__((noinline)) static void relay_end_marker(struct worker *w, struct pkt *p)
+{
+	const struct ruleset *rs = line_rules(w, p->line);
+	bool up = p->line == &w->table.up[session_ref_index(p->ref)];
+	unsigned from = up ? 0u : rs->n_up;
+	unsigned to = up ? rs->n_up : rs->n_up + rs->n_down;
+	unsigned told = 0;
+
+	for (unsigned i = from; i < to; i++) {
+		const struct far *far = ruleset_far(rs, rs->pdrs[i].far);
+
+		if (rs->pdrs[i].tunnel != p->tunnel ||
+		    (far->to != FAR_TO_LINE && far->to != FAR_TO_PLACE) || told & place_bit(far))
+			continue;
+		told |= place_bit(far);
+		end_marker_send(w, far_tunnel(w, p, far));
+	}
+	pkt_consume(w, p);
+}
+
+// Not from the access side, or no user packet.
+__attribute__((noinline)) static void enter_rare(struct group *g, struct pkt *p,
+						 const struct ruleset *rs)
+{
+	if (p->kind == PKT_END_MARKER)
+		g->pkts[GROUP - ++g->n_ends] = p;
+	else
+		group_add(g, p, SERVICE_MASK(gtpu_decap) | rs->chain_down);
+}
+
 static inline void enter_up(struct worker *w, struct group *g, struct pkt *p)
 {
 	const struct ruleset *rs;
@@ -103,9 +142,10 @@ static inline void enter_up(struct worker *w, struct group *g, struct pkt *p)
 		p->tunnel = 1;
 	}
 	rs = line_rules(w, p->line);
-	group_add(g, p,
-		  SERVICE_MASK(gtpu_decap) |
-			  (likely(p->flags & PKT_F_UP) ? rs->chain_up : rs->chain_down));
+	if (likely(p->flags & PKT_F_UP))
+		group_add(g, p, SERVICE_MASK(gtpu_decap) | rs->chain_up);
+	else
+		enter_rare(g, p, rs);
 }
 
 static inline void enter_down(struct worker *w, struct group *g, struct pkt *p)
@@ -134,6 +174,8 @@ __attribute__((flatten)) void dispatch_up(struct worker *w, struct lane *lane, u
 		} else if (g.n) {
 			run_bitmap(w, &g);
 		}
+		for (unsigned i = 1; unlikely(i <= g.n_ends); i++)
+			relay_end_marker(w, g.pkts[GROUP - i]);
 	}
 }
 

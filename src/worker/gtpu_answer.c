@@ -29,7 +29,7 @@ static void drop_and_answer(struct worker *w, struct pkt *p, enum drop reason, a
 
 void gtpu_drop_unknown(struct worker *w, struct pkt *p, enum drop reason)
 {
-	if (p->teid != 0 && limit_pass(&w->error_limit, w->now))
+	if (p->kind == PKT_GPDU && p->teid != 0 && limit_pass(&w->error_limit, w->now))
 		drop_and_answer(w, p, reason, gtpu_error_indication, COUNTER_error_indication_sent);
 	else
 		pkt_drop(w, p, reason);

@@ -7,7 +7,8 @@
 
 #include "worker/worker.h"
 
-// A G-PDU that leads to no session: an Error Indication, but for TEID 0, which nobody is given.
+// A G-PDU that leads to no session: an Error Indication, but for TEID 0, which nobody is given. Other messages
+// get none.
 void gtpu_drop_unknown(struct worker *w, struct pkt *p, enum drop reason) __attribute__((cold));
 
 // A message with an extension header that must be understood and is not: which ones are.

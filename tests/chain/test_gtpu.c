@@ -273,6 +273,59 @@ static void echoes(void)
 	each_rig(echoes_in);
 }
 
+// 8: an End Marker ends here, or goes on into each tunnel that the tunnel's packets went on into, after them.
+static void end_marker_in(struct rig *rig)
+{
+	static const struct {
+		enum rig_variant variant;
+		bool further;  // it comes by the further tunnel
+		uint32_t teid; // that it leaves with, plus the session's number; 0: it ends
+	} rows[] = {
+		{RIG_ORDINARY, false, 0},        {RIG_TUNNEL_UP, true, 0},
+		{RIG_TUNNEL_DOWN, true, 0x1000}, {RIG_RELAY, false, RIG_RELAY_TEID},
+		{RIG_FAR_DROP, false, 0},
+	};
+	uint8_t frame[RIG_FRAME_MAX];
+
+	for (uint32_t i = 0; i < 2 * RTE_DIM(rows); i++) {
+		const unsigned via = i % rig->conf.n_workers;
+		struct rules *rules = rig_variant_new(rows[i / 2].variant, i);
+		uint64_t consumed = rig_count(rig, COUNTER_consumed);
+		uint32_t teid = rows[i / 2].teid;
+		struct rig_session s, by;
+		size_t bytes;
+
+		rig_session_add(rig, i, rules, &s);
+		rules_free(rules);
+		rig_resolve(rig);
+		by = s;
+		if (rows[i / 2].further)
+			by.teid = s.tunnels[0].teid;
+		if (teid) // what it is to come after
+			rig_send(rig, RIG_N3, via, frame, rig_frame_up(rig, &by, &flow, frame));
+		bytes = gtpu_end_marker_build(frame + rig_gtpu_at(rig), by.teid);
+		rig_send(rig, RIG_N3, via, frame, rig_outer_write(rig, SPORT, bytes, frame));
+		rig_settle(rig);
+		CU_ASSERT_EQUAL(rig_count(rig, COUNTER_end_marker), i + 1);
+		CU_ASSERT_EQUAL(rig_count(rig, COUNTER_consumed), consumed + 1);
+		if (teid) {
+			CU_ASSERT_TRUE(rig_recv(rig, RIG_N3, frame) > 0);
+			CU_ASSERT_EQUAL(frame[rig_gtpu_at(rig) + 1], GTPU_GPDU);
+			bytes = rig_recv(rig, RIG_N3, frame);
+			CU_ASSERT_EQUAL(bytes, rig_gtpu_at(rig) + GTPU_BYTES);
+			CU_ASSERT_EQUAL(frame[rig_gtpu_at(rig) + 1], GTPU_END_MARKER);
+			CU_ASSERT_EQUAL(be32_get(frame + rig_gtpu_at(rig) + 4), teid + i);
+		}
+		CU_ASSERT_EQUAL(chain_drain(rig, RIG_N3) + chain_drain(rig, RIG_N6), 0);
+		rig_session_del(rig, &s);
+	}
+}
+
+static void end_marker(void)
+{
+	each_rig(end_marker_in);
+}
+
 // --- what is taken ---------------------------------------------------------------------------------------
 
 // 15: no UDP checksum, a right one, a wrong one.
@@ -369,6 +422,7 @@ static CU_TestInfo tests[] = {
 	{"quiet, and off", quiet},
 	{"extension header that must be understood", required},
 	{"echo", echoes},
+	{"End Markers", end_marker},
 	{"UDP checksums", sums},
 	{"users' port 2152", port_2152},
 	{"TEID of the session before", next_session},
