@@ -93,26 +93,35 @@ static void port_free(struct port *port)
 	free(port);
 }
 
+// Of a tunnel's headers on this interface: over IPv6 only where there is nothing else.
+static unsigned tunnel_bytes(const struct port_conf *conf)
+{
+	for (unsigned i = 0; i < conf->n_addrs; i++)
+		if (conf->addrs[i].family == ADDR_V4)
+			return PORT_TUNNEL_BYTES;
+	return conf->n_addrs ? PORT_TUNNEL6_BYTES : PORT_TUNNEL_BYTES;
+}
+
 // An N3 interface must carry the tunnel; one that only fits smaller packets is worth a warning.
 static int mtu_judge(const struct port_conf *conf, uint16_t mtu, struct port_error *err)
 {
 	unsigned inner = conf->inner_mtu ? conf->inner_mtu : RTE_ETHER_MTU;
+	unsigned tunnel = tunnel_bytes(conf);
 
 	if (!conf->is_n3)
 		return 0;
-	if (mtu < PORT_MIN_INNER_MTU + PORT_TUNNEL_BYTES)
+	if (mtu < PORT_MIN_INNER_MTU + tunnel)
 		return port_fail(err, -EINVAL,
 				 "%s: MTU %u of %s is too small for a tunnel: it must be at least "
 				 "%u ('ip link set dev %s mtu %u')",
-				 conf->name, mtu, conf->device,
-				 PORT_MIN_INNER_MTU + PORT_TUNNEL_BYTES, conf->device,
-				 inner + PORT_TUNNEL_BYTES);
-	if (mtu < inner + PORT_TUNNEL_BYTES)
+				 conf->name, mtu, conf->device, PORT_MIN_INNER_MTU + tunnel,
+				 conf->device, inner + tunnel);
+	if (mtu < inner + tunnel)
 		log_warn(
 			"%s: MTU %u of %s does not carry UE packets of %u bytes in a tunnel; give it %u ('ip "
 			"link set dev %s mtu %u'), or tell the UEs %u",
-			conf->name, mtu, conf->device, inner, inner + PORT_TUNNEL_BYTES,
-			conf->device, inner + PORT_TUNNEL_BYTES, mtu - PORT_TUNNEL_BYTES);
+			conf->name, mtu, conf->device, inner, inner + tunnel, conf->device,
+			inner + tunnel, mtu - tunnel);
 	return 0;
 }
 

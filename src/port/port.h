@@ -22,7 +22,8 @@
 #define PORT_MAX_ADDRS 32 // local addresses of one interface in its configuration
 #define PORT_MAX_IFACES 8 // interfaces (VLANs) of one device
 #define PORT_MIN_INNER_MTU 576
-#define PORT_TUNNEL_BYTES 44 // IPv4 20, UDP 8, GTP-U 8, its options 4, PDU Session Container 4
+#define PORT_TUNNEL_BYTES 44  // IPv4 20, UDP 8, GTP-U 8, its options 4, PDU Session Container 4
+#define PORT_TUNNEL6_BYTES 64 // the same over IPv6
 
 enum port_mode {
 	PORT_AF_XDP,

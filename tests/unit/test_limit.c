@@ -1,4 +1,5 @@
-// How often a worker does what strangers ask for, with times of our own (worker/limit.h).
+// How often a worker does what strangers ask for (worker/limit.h): at once, in the long run, after a quiet time,
+// with times of the test's own.
 
 #include "unit.h"
 

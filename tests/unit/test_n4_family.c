@@ -33,8 +33,8 @@ static void establish_with(unsigned fteid_flags, uint32_t teid, const char *pdr_
 {
 	establish_begin(1);
 	PDR(.id = 1, .source = CORE, .ue_v4 = "10.45.0.2", .far = 1);
-	PDR(.id = 2, .source = ACCESS, .fteid = fteid_flags, .teid = teid, .removal = true, .far = 2,
-	    .pdi_hex = pdr_hex);
+	PDR(.id = 2, .source = ACCESS, .fteid = fteid_flags, .teid = teid, .removal = true,
+	    .far = 2, .pdi_hex = pdr_hex);
 	FAR(.id = 1, .action = BUFF | NOCP);
 	FAR(.id = 2, .action = FORW, .to = true, .destination = CORE);
 	msg_send();
@@ -54,9 +54,9 @@ static void test_choose(void)
 		unsigned there, asked;
 		unsigned flags; // of the F-TEID in the answer, 0: refused
 	} rows[] = {
-		{V4, V4, 1}, {V4, V6, 0}, {V4, V4 | V6, 1},           {V6, V4, 0},
-		{V6, V6, 2}, {V6, V4 | V6, 2}, {V4 | V6, V4, 1}, {V4 | V6, V6, 2},
-		{V4 | V6, V4 | V6, 3},
+		{V4, V4, 1},      {V4, V6, 0},      {V4, V4 | V6, 1},
+		{V6, V4, 0},      {V6, V6, 2},      {V6, V4 | V6, 2},
+		{V4 | V6, V4, 1}, {V4 | V6, V6, 2}, {V4 | V6, V4 | V6, 3},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -85,9 +85,8 @@ static void test_choose(void)
 static bool teid_found(uint32_t teid, const char *local)
 {
 	struct addr addr = addr_of(local);
-	struct locator_teid_key key =
-		locator_teid_key(teid, addr.family,
-				 addr.family == ADDR_V4 ? (const uint8_t *)&addr.v4 : addr.v6);
+	struct locator_teid_key key = locator_teid_key(
+		teid, addr.family, addr.family == ADDR_V4 ? (const uint8_t *)&addr.v4 : addr.v6);
 	void *data;
 
 	return rte_hash_lookup_data(kit.locator->teids, &key, &data) >= 0;
@@ -104,8 +103,8 @@ static void test_given(void)
 		const char *fteid;
 		bool v4, v6; // found at; neither: refused
 	} rows[] = {
-		{V4 | V6, both, true, true}, {V4 | V6, v6, false, true}, {V6, v6, false, true},
-		{V4 | V6, half, false, false}, {V4, both, false, false}, {V4, v6, false, false},
+		{V4 | V6, both, true, true},   {V4 | V6, v6, false, true}, {V6, v6, false, true},
+		{V4 | V6, half, false, false}, {V4, both, false, false},   {V4, v6, false, false},
 		{V6, both, false, false},
 	};
 
@@ -131,17 +130,15 @@ static void test_outer_header(void)
 {
 	static const char v4[] = "0054000a 0100 00000009 7f000032";
 	static const char v6[] = "00540016 0200 00000009 20010db8000300000000000000000050";
-	static const char both[] = "0054001a 0300 00000009 7f000032 20010db8000300000000000000000050";
+	static const char both[] =
+		"0054001a 0300 00000009 7f000032 20010db8000300000000000000000050";
 	static const struct {
 		const char *header, *unreachable;
 		const char *peer; // NULL: refused
 	} rows[] = {
-		{v4, NULL, "127.0.0.50"},
-		{v6, NULL, "2001:db8:3::50"},
-		{both, NULL, "127.0.0.50"},
-		{both, "127.0.0.50", "2001:db8:3::50"},
-		{v6, "2001:db8:3::50", NULL},
-		{v4, "127.0.0.50", NULL},
+		{v4, NULL, "127.0.0.50"},     {v6, NULL, "2001:db8:3::50"},
+		{both, NULL, "127.0.0.50"},   {both, "127.0.0.50", "2001:db8:3::50"},
+		{v6, "2001:db8:3::50", NULL}, {v4, "127.0.0.50", NULL},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -49,7 +49,7 @@ static void change(const char *text, bool up)
 	uint16_t peer = 0;
 
 	CU_ASSERT_EQUAL_FATAL(addr_parse(text, &addr), 0);
-	CU_ASSERT_EQUAL_FATAL(neigh_tunnel_take(&kit.neigh, addr.v4, &peer), 0);
+	CU_ASSERT_EQUAL_FATAL(neigh_tunnel_take(&kit.neigh, &addr, &peer), 0);
 	neigh_tunnel_give(&kit.neigh, peer);
 	node_report_path(kit.n4, peer, &addr, up);
 }
@@ -220,8 +220,11 @@ static void test_races(void)
 
 static bool watched(const char *text)
 {
+	struct addr addr;
+
+	CU_ASSERT_EQUAL_FATAL(addr_parse(text, &addr), 0);
 	for (uint16_t i = 1; i < KIT_PEERS; i++)
-		if (kit.neigh.peers[i].refs && kit.neigh.peers[i].addr == inet_addr(text))
+		if (kit.neigh.peers[i].refs && addr_eq(&kit.neigh.peers[i].addr, &addr))
 			return kit.neigh.peers[i].watched;
 	CU_FAIL("no such peer");
 	return false;
