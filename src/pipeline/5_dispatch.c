@@ -115,16 +115,6 @@ __attribute__((noinline)) static void relay_end_marker(struct worker *w, struct 
 	pkt_consume(w, p);
 }
 
-// Not from the access side, or no user packet.
-__attribute__((noinline)) static void enter_rare(struct group *g, struct pkt *p,
-						 const struct ruleset *rs)
-{
-	if (p->kind == PKT_END_MARKER)
-		g->pkts[GROUP - ++g->n_ends] = p;
-	else
-		group_add(g, p, SERVICE_MASK(gtpu_decap) | rs->chain_down);
-}
-
 static inline void enter_up(struct worker *w, struct group *g, struct pkt *p)
 {
 	const struct ruleset *rs;
@@ -144,8 +134,11 @@ static inline void enter_up(struct worker *w, struct group *g, struct pkt *p)
 	rs = line_rules(w, p->line);
 	if (likely(p->flags & PKT_F_UP))
 		group_add(g, p, SERVICE_MASK(gtpu_decap) | rs->chain_up);
+	else if (p->kind ==
+		 PKT_END_MARKER) // inline: a group that a call may write to stays in memory
+		g->pkts[GROUP - ++g->n_ends] = p;
 	else
-		enter_rare(g, p, rs);
+		group_add(g, p, SERVICE_MASK(gtpu_decap) | rs->chain_down);
 }
 
 static inline void enter_down(struct worker *w, struct group *g, struct pkt *p)

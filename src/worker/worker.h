@@ -78,11 +78,9 @@ struct worker {
 	unsigned id;
 	unsigned n_workers;
 	unsigned burst;
-	bool sleep;                   // back off when idle
-	uint64_t now;                 // at the start of the turn, in the units of rules/meter.h
-	uint64_t meter_burst;         // how far meters may be ahead of it
-	struct limit error_limit;     // of Error Indications
-	struct limit extension_limit; // of Supported Extension Headers Notifications
+	bool sleep;           // back off when idle
+	uint64_t now;         // at the start of the turn, in the units of rules/meter.h
+	uint64_t meter_burst; // how far meters may be ahead of it
 
 	struct session_table table;
 	const struct rule_arena *arena;
@@ -107,6 +105,8 @@ struct worker {
 	struct rte_ring *usage_events; // this worker produces (worker/usage_mark.h)
 	struct mailbox mailbox;
 	struct rte_rcu_qsbr *qsbr;
+	struct limit error_limit;     // of Error Indications
+	struct limit extension_limit; // of Supported Extension Headers Notifications
 
 	struct stats stats __rte_cache_aligned; // written by the worker, read by all
 	bool stop __rte_cache_aligned;          // written by the control thread
