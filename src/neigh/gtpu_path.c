@@ -19,9 +19,8 @@
 
 static uint16_t *bucket_of(struct neigh *n, const struct addr *addr)
 {
-	uint32_t hash = addr->family == ADDR_V4
-				? rte_hash_crc_4byte(addr->v4, n->seed)
-				: rte_hash_crc(addr->v6, sizeof(addr->v6), n->seed);
+	uint32_t hash = addr->family == ADDR_V4 ? rte_hash_crc_4byte(addr->v4, n->seed)
+						: rte_hash_crc(addr->v6, sizeof(addr->v6), n->seed);
 
 	return &n->path_buckets[hash % GTPU_PATH_BUCKETS];
 }
@@ -170,7 +169,8 @@ static void recovery_note(struct gtpu_path *path, const struct addr *peer, uint8
 }
 
 // Whether it answers what was asked.
-static bool response_take(struct neigh *n, const struct addr *from, uint16_t sequence, uint8_t recovery)
+static bool response_take(struct neigh *n, const struct addr *from, uint16_t sequence,
+			  uint8_t recovery)
 {
 	uint16_t peer = path_lookup(n, from);
 	struct gtpu_path *path = &n->peers[peer].path;

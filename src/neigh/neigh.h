@@ -51,8 +51,8 @@ struct neigh_conf {
 	uint16_t n_peers;      // peer indices 1 .. n_peers - 1 are given out
 	uint16_t hold_packets; // for each neighbour that is being asked for
 	struct gtpu_path_conf path;
-	bool udp6_cksum;       // tunnels over IPv6 carry a UDP checksum
-	struct addr n4;        // where N4 is served, which is ours beside the interfaces' addresses
+	bool udp6_cksum; // tunnels over IPv6 carry a UDP checksum
+	struct addr n4;  // where N4 is served, which is ours beside the interfaces' addresses
 	struct neigh_io io;
 	struct stats
 		*stats; // of the control thread: neigh counts injected, made, held, consumed, drops

@@ -478,25 +478,10 @@ static int pdr_filters(struct build *b, const struct pdr_rule *rule, struct pdr 
 	return 0;
 }
 
-static unsigned far_needs(const struct far *far)
-{
-	if (far->action & APPLY_BUFF)
-		return NEEDS_BUFFER;
-	return far->to == FAR_TO_ROUTE ? NEEDS_ROUTE : far->to == FAR_TO_NOWHERE ? 0 : NEEDS_ENCAP;
-}
-
-// Whether user packets go from tunnel to tunnel towards the SMF or another gNB: they may come from addresses
-// that are not the UE's (a router solicitation's is link-local).
-static bool pdr_relays(const struct pdr_rule *rule, const struct far_rule *far)
-{
-	return is_up(rule) && !rule->pdi.has_ue_ip && far->has_parameters &&
-	       (far->destination == IF_CP_FUNCTION || far->destination == IF_ACCESS);
-}
-
 static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr *pdr)
 {
 	const struct far_rule *far = rules_far_lookup(b->rules, rule->far);
-	bool up = is_up(rule), relays = pdr_relays(rule, far);
+	bool up = is_up(rule), relays = compile_relays(rule, far);
 	unsigned *needs = up ? &b->needs_up : &b->needs_down;
 	struct filter_span *span;
 	unsigned far_index;
@@ -516,7 +501,7 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 		pdr->flags |= PDR_F_DECAP;
 	if (up && (relays || b->n_sources == 0)) // with no address there is nothing to check
 		pdr->flags |= PDR_F_ANY_SOURCE;
-	*needs |= compile_policy(b->rules, rule, pdr) | far_needs(&b->fars[far_index]);
+	*needs |= compile_policy(b->rules, rule, pdr) | compile_far_needs(&b->fars[far_index]);
 	*needs |= pdr->flags & PDR_F_DECAP ? NEEDS_DECAP : 0;
 	*needs |= up && !(pdr->flags & PDR_F_ANY_SOURCE) ? NEEDS_SOURCE_CHECK : 0;
 	b->any_source |= (pdr->flags & PDR_F_ANY_SOURCE) != 0;

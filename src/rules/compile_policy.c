@@ -87,3 +87,16 @@ uint8_t compile_families(const struct pdr_rule *rule)
 		families |= rule->pdi.framed[i].addr.family == ADDR_V4 ? PDR_V4 : PDR_V6;
 	return (uint8_t)(families | (ue->has_v4 ? PDR_V4 : 0) | (ue->has_v6 ? PDR_V6 : 0));
 }
+
+unsigned compile_far_needs(const struct far *far)
+{
+	if (far->action & APPLY_BUFF)
+		return NEEDS_BUFFER;
+	return far->to == FAR_TO_ROUTE ? NEEDS_ROUTE : far->to == FAR_TO_NOWHERE ? 0 : NEEDS_ENCAP;
+}
+
+bool compile_relays(const struct pdr_rule *rule, const struct far_rule *far)
+{
+	return rule->pdi.source == IF_ACCESS && !rule->pdi.has_ue_ip && far->has_parameters &&
+	       (far->destination == IF_CP_FUNCTION || far->destination == IF_ACCESS);
+}

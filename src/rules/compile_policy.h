@@ -10,3 +10,8 @@
 unsigned compile_policy(const struct rules *rules, const struct pdr_rule *rule, struct pdr *pdr);
 // The families of user packets that it is for (PDR_V4, PDR_V6), by the addresses of its UE.
 uint8_t compile_families(const struct pdr_rule *rule);
+// What doing as the FAR says needs (NEEDS_).
+unsigned compile_far_needs(const struct far *far);
+// Whether user packets go from tunnel to tunnel towards the SMF or another gNB: they may come from addresses
+// that are not the UE's (a router solicitation's is link-local).
+bool compile_relays(const struct pdr_rule *rule, const struct far_rule *far);
