@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 
+import features
 import layout
 import order
 import sizes
@@ -31,6 +32,7 @@ LINTS = {
     "links": layout.links,
     "formatted": layout.formatted,
     "compiles": layout.compiles,
+    "features": features.features,
 }
 
 

@@ -23,7 +23,25 @@ SLEEP = "sle" + "ep"
 OUT = ".." + "/shared"
 DEEP = "void f(void)\n{\n" + "if (a) {\n" * 5 + "}\n" * 5 + "}\n"
 
+FEATURE_FILES = {
+    "src/pfcp/flag.def": "FLAG(UP_FUNCTION_FEATURES, 5, 1, BUCP) FLAG(UP_FUNCTION_FEATURES, 5, 5, FTUP)",
+    "src/pfcp/features.c": 'FEATURE(FTUP, true, "x"),\nFEATURE(BUCP, false, "x"),\n',
+    "src/pfcp/fteid.c": C,
+    "tests/unit/test_a.c": "static void test_x(void)\n",
+}
+FTUP_ROW = "| `FTUP` | yes | x | `fteid.c` | `tests/unit/test_a.c:test_x` |\n"
+BUCP_ROW = "| `BUCP` | no | x | | |\n"
+
 ROWS = [
+    ("features", {**FEATURE_FILES, "src/pfcp/README.md": FTUP_ROW + BUCP_ROW}, []),
+    ("features", {**FEATURE_FILES, "src/pfcp/README.md": FTUP_ROW}, ["src/pfcp/README.md:1"]),
+    ("features", {**FEATURE_FILES, "src/pfcp/README.md":
+                  FTUP_ROW + BUCP_ROW.replace("no", "yes")},
+     ["src/pfcp/README.md:2", "src/pfcp/README.md:2"]),
+    ("features", {**FEATURE_FILES, "src/pfcp/README.md":
+                  FTUP_ROW.replace("test_x", "test_y") + BUCP_ROW}, ["src/pfcp/README.md:1"]),
+    ("features", {**FEATURE_FILES, "src/pfcp/README.md":
+                  FTUP_ROW.replace("fteid", "gone") + BUCP_ROW}, ["src/pfcp/README.md:1"]),
     ("includes", {**LAYERS, "src/base/a.h": C, "src/app/a.c": '#include "base/a.h"\n'}, []),
     ("includes", {**LAYERS, "src/base/a.c": '\n#include "app/a.h"\n', "src/app/a.h": C},
      ["src/base/a.c:2"]),
