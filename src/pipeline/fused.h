@@ -8,7 +8,7 @@
 
 #include "service/10_gtpu_decap.h"
 #include "service/15_source_check.h"
-#include "service/30_pdr.h"
+#include "service/28_pdr.h"
 #include "service/35_qer.h"
 #include "service/40_far.h"
 #include "service/50_gtpu_encap.h"

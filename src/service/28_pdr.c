@@ -1,8 +1,8 @@
-// The row and the batch form of pdr (30_pdr.h).
+// The row and the batch form of pdr (28_pdr.h).
 //
 // Workers run it; see service.h for what a service is.
 
-#include "service/30_pdr.h"
+#include "service/28_pdr.h"
 
 void pdr_beyond_walk(struct worker *w, struct pkt *p)
 {
