@@ -83,6 +83,19 @@ static void port_conf_fill(const struct config_iface *c, struct port_conf *ret)
 		ret->addrs[i] = c->addresses[i].addr;
 }
 
+// Apart from the ports' own, so that packets that wait never take the ports' last buffers.
+static int buffer_pool_make(struct upf *upf, unsigned worker, uint32_t mtu, struct port_error *err)
+{
+	uint32_t packets = upf->config.sessions.buffer_all_packets;
+	char name[32];
+
+	if (packets == 0)
+		return 0;
+	snprintf(name, sizeof(name), "buffers%u", worker);
+	upf->buffer_pools[worker] = port_mempool_new(name, packets, (uint16_t)mtu, 0, err);
+	return upf->buffer_pools[worker] ? 0 : -1;
+}
+
 static int pools_make(struct upf *upf, struct port_error *err)
 {
 	const struct config *c = &upf->config;
@@ -95,7 +108,7 @@ static int pools_make(struct upf *upf, struct port_error *err)
 
 		snprintf(name, sizeof(name), "packets%u", i);
 		upf->pools[i] = port_mempool_new(name, c->sessions.mbufs, (uint16_t)mtu, 256, err);
-		if (!upf->pools[i])
+		if (!upf->pools[i] || buffer_pool_make(upf, i, mtu, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -159,6 +172,8 @@ void upf_ports_close(struct upf *upf)
 	for (unsigned i = 0; i < upf->n_ifaces; i++)
 		port_close(upf->ifaces[i]);
 	upf->n_ifaces = 0;
-	for (unsigned i = 0; i < upf->n_workers; i++)
+	for (unsigned i = 0; i < upf->n_workers; i++) {
 		rte_mempool_free(upf->pools[i]);
+		rte_mempool_free(upf->buffer_pools[i]);
+	}
 }

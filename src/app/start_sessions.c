@@ -30,6 +30,7 @@ static_assert(CONFIG_IFACE_ADDRESSES_MAX <= PARSE_LOCAL_MAX &&
 #define MAIL_RING 4096
 #define PUNT_RING 1024
 #define USAGE_RING 4096
+#define BUFFER_RING 1024
 
 static int no_memory(const char *what)
 {
@@ -192,6 +193,16 @@ static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *t
 		.burst = c->workers.burst,
 		.meter_burst_us = c->sessions.rate_burst_us,
 		.usage_ring = USAGE_RING,
+		.buffer_ring = BUFFER_RING,
+		.buffer_limits =
+			{
+				.packets = c->sessions.buffer_packets,
+				.bytes = c->sessions.buffer_bytes,
+				.ms = c->sessions.buffer_ms,
+				.all_packets = c->sessions.buffer_all_packets,
+				.all_bytes = c->sessions.buffer_all_bytes,
+			},
+		.buffer_pool = upf->buffer_pools[id],
 		.sleep = c->workers.idle == CONFIG_IDLE_SLEEP,
 		.error_rate = c->gtpu.error_indication ? c->gtpu.error_rate : 0,
 		.error_quiet_ms = c->gtpu.error_quiet_ms,

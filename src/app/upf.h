@@ -24,6 +24,7 @@ struct upf {
 
 	// Ports.
 	struct rte_mempool *pools[MAX_WORKERS];
+	struct rte_mempool *buffer_pools[MAX_WORKERS]; // of downlink packets that wait
 	struct iface *ifaces[CONFIG_IFACES_MAX];
 	unsigned n_ifaces;
 

@@ -369,14 +369,16 @@ static void check_mbufs(struct load *l)
 static void check_memory(struct load *l)
 {
 	const struct config *c = l->config;
-	uint64_t need = (uint64_t)c->workers.n_cpus * c->sessions.mbufs * MBUF_BYTES +
+	uint64_t mbufs = (uint64_t)c->sessions.mbufs + c->sessions.buffer_all_packets;
+	uint64_t need = c->workers.n_cpus * mbufs * MBUF_BYTES +
 			(uint64_t)c->sessions.max * SESSION_BYTES;
 	uint64_t need_mb = (need >> 20) + 1;
 
 	if (c->eal.memory_mb < need_mb)
 		load_error_at(l, &c->eal.memory_mb, "eal.memory_mb",
-			      "%u is too little: %u x %u mbufs and %u sessions need more than %llu",
-			      c->eal.memory_mb, c->workers.n_cpus, c->sessions.mbufs,
+			      "%u is too little: %u x %llu mbufs and %u sessions need more than "
+			      "%llu",
+			      c->eal.memory_mb, c->workers.n_cpus, (unsigned long long)mbufs,
 			      c->sessions.max, (unsigned long long)need_mb);
 }
 

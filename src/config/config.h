@@ -102,6 +102,11 @@ struct config_sessions {
 	uint32_t rate_burst_us; // of QERs
 	uint32_t hold_packets;  // for a neighbour that is not resolved
 	uint32_t mbufs;
+	uint32_t buffer_packets; // held for one session's UE
+	uint32_t buffer_bytes;
+	uint32_t buffer_ms;
+	uint32_t buffer_all_packets; // of a worker; 0: none are held
+	uint32_t buffer_all_bytes;
 };
 
 struct config_iface {

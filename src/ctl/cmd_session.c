@@ -105,8 +105,10 @@ static const char *state_str(const struct n4_session *session)
 }
 
 static void session_put(struct reply *r, const struct n4 *n4, const struct n4_session *session,
-			const struct session_counts *counts)
+			const struct mail *mail)
 {
+	const struct session_counts *counts = &mail->session.counts;
+	const struct buffer_counts *held = &mail->session.buffer;
 	char text[NODE_ID_STRLEN];
 
 	reply_object_open(r, NULL);
@@ -124,6 +126,12 @@ static void session_put(struct reply *r, const struct n4 *n4, const struct n4_se
 	reply_uint(r, "up_bytes", counts->up_bytes);
 	reply_uint(r, "down_packets", counts->down_packets);
 	reply_uint(r, "down_bytes", counts->down_bytes);
+	reply_uint(r, "buffer_packets", held->packets);
+	reply_uint(r, "buffer_bytes", held->bytes);
+	if (held->packets)
+		reply_uint(r, "buffer_ms", held->oldest_ms);
+	else
+		reply_null(r, "buffer_ms");
 	rules_put(r, n4, session->rules);
 	reply_object_close(r);
 }
@@ -152,7 +160,7 @@ static void counts_arrived(struct mail *mail, void *ctx)
 	if (!session || session->slot.version != mail->session.image.version)
 		fail_none(call);
 	else
-		session_put(&call->reply, call->view->n4, session, &mail->session.counts);
+		session_put(&call->reply, call->view->n4, session, mail);
 	free(mail);
 	call_end(call);
 }

@@ -450,7 +450,8 @@ static void urrs_put(struct reply *r, const struct rules *rules)
 
 static void bars_put(struct reply *r, const struct rules *rules)
 {
-	static const char *const columns[] = {"id", "ddn_delay_ms", "suggested_packets", NULL};
+	static const char *const columns[] = {"id", "ddn_delay_ms", "suggested_packets",
+					      "duration_s", NULL};
 
 	reply_table_open(r, "bars", columns);
 	for (unsigned i = 0; i < rules->n_bars; i++) {
@@ -460,6 +461,7 @@ static void bars_put(struct reply *r, const struct rules *rules)
 		reply_uint(r, NULL, bar->id);
 		reply_uint(r, NULL, bar->ddn_delay_50ms * 50u);
 		number_put(r, bar->has_suggested, bar->suggested_packets);
+		number_put(r, bar->has_duration, bar->duration_s);
 	}
 	reply_table_close(r);
 }

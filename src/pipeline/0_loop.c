@@ -58,6 +58,7 @@ unsigned pipeline_turn(struct worker *w)
 	turn_reset(&t);
 	w->now = clock_now_ns() * METER_UNITS_PER_NS;
 	mailbox_run(w, WORKER_MAILS);
+	dispatch_held(w);
 	handoff_gather(w, &t);
 	rx_gather(w, &t);
 	if (t.n) {

@@ -72,6 +72,15 @@ __attribute__((cold, noinline)) static void drop_stale(struct worker *w, struct 
 			w, p, p->flags & PKT_F_HANDED ? DROP_stale_reference : DROP_unknown_teid);
 }
 
+// The down line is another session's, or is closed while packets that were held go first.
+__attribute__((cold, noinline)) static void enter_closed(struct worker *w, struct pkt *p)
+{
+	if (!(p->flags & PKT_F_TUNNELLED))
+		p->tunnel = 0;
+	if (!buffer_behind(w, p))
+		drop_stale(w, p, false);
+}
+
 // A packet that came by a tunnel with a record of its own: finds its session's line and direction.
 __attribute__((noinline)) static bool enter_tunnel(struct worker *w, struct pkt *p)
 {
@@ -124,6 +133,10 @@ static inline void enter_up(struct worker *w, struct group *g, struct pkt *p)
 			drop_stale(w, p, true);
 			return;
 		}
+		if (!(p->flags & PKT_F_UP) && p->line->check != p->ref.check) {
+			enter_closed(w, p);
+			return;
+		}
 	} else {
 		if (unlikely(p->line->check != p->ref.check)) {
 			drop_stale(w, p, true);
@@ -144,7 +157,7 @@ static inline void enter_up(struct worker *w, struct group *g, struct pkt *p)
 static inline void enter_down(struct worker *w, struct group *g, struct pkt *p)
 {
 	if (unlikely(p->line->check != p->ref.check)) {
-		drop_stale(w, p, false);
+		enter_closed(w, p);
 		return;
 	}
 	p->tunnel = 0;
@@ -187,5 +200,36 @@ __attribute__((flatten)) void dispatch_down(struct worker *w, struct lane *lane,
 		} else if (g.n) {
 			run_bitmap(w, &g);
 		}
+	}
+}
+
+// By the rules that stand now, from the PDR on. What is held again goes behind all that is.
+__attribute__((noinline)) static void run_held(struct worker *w, struct pkt *pkts, unsigned n)
+{
+	struct group g = {.all = ~0ull};
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t decap = pkts[i].flags & PKT_F_TUNNELLED ? SERVICE_MASK(gtpu_decap) : 0;
+
+		group_add(&g, &pkts[i], decap | line_rules(w, pkts[i].line)->chain_down);
+	}
+	run_bitmap(w, &g);
+}
+
+void dispatch_held(struct worker *w)
+{
+	struct pkt pkts[GROUP];
+	struct buffer *buffer;
+	unsigned n;
+
+	if (likely(TAILQ_EMPTY(&w->buffers.used)))
+		return;
+	buffer_sweep(w);
+	for (unsigned left = BUFFER_RELEASE; left >= GROUP; left -= GROUP) {
+		n = buffer_release(w, pkts, GROUP, &buffer);
+		if (n == 0)
+			return;
+		run_held(w, pkts, n);
+		buffer_release_end(w, buffer);
 	}
 }

@@ -364,6 +364,7 @@ static int far_compile(struct build *b, const struct far_rule *rule, bool up, un
 	far->action = rule->action;
 	far->dscp = rule->has_parameters && (rule->action & APPLY_FORW) ? rule->dscp : 0xff;
 	far->id = rule->id;
+	compile_buffering(b->rules, rule, far);
 	*ret_index = b->n_fars++;
 	return far_destination(b, use, far);
 }

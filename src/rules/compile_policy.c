@@ -100,3 +100,21 @@ bool compile_relays(const struct pdr_rule *rule, const struct far_rule *far)
 	return rule->pdi.source == IF_ACCESS && !rule->pdi.has_ue_ip && far->has_parameters &&
 	       (far->destination == IF_CP_FUNCTION || far->destination == IF_ACCESS);
 }
+
+// The delay of reports is the control thread's (pfcp/downlink.c).
+void compile_buffering(const struct rules *rules, const struct far_rule *rule, struct far *far)
+{
+	const struct bar_rule *bar;
+
+	if (!(rule->action & APPLY_BUFF) || !rule->has_bar)
+		return;
+	bar = rules_bar_lookup(rules, rule->bar);
+	if (bar->has_suggested) {
+		far->flags |= FAR_F_BUFFER_PACKETS;
+		far->buffer_packets = bar->suggested_packets;
+	}
+	if (bar->has_duration) {
+		far->flags |= FAR_F_BUFFER_TIME;
+		far->buffer_s = bar->duration_s;
+	}
+}

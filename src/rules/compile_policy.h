@@ -15,3 +15,5 @@ unsigned compile_far_needs(const struct far *far);
 // Whether user packets go from tunnel to tunnel towards the SMF or another gNB: they may come from addresses
 // that are not the UE's (a router solicitation's is link-local).
 bool compile_relays(const struct pdr_rule *rule, const struct far_rule *far);
+// Fills what the BAR says of a FAR that buffers.
+void compile_buffering(const struct rules *rules, const struct far_rule *rule, struct far *far);

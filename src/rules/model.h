@@ -184,8 +184,9 @@ struct urr_rule {
 struct bar_rule {
 	uint8_t id;
 	uint8_t ddn_delay_50ms;
-	bool has_suggested;
+	bool has_suggested, has_duration;
 	uint16_t suggested_packets;
+	uint32_t duration_s; // DL Buffering Duration; all ones: no end
 };
 
 // One local F-TEID of the session. tunnels[0] is number 1, the one whose TEID stands in the session's up

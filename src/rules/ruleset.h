@@ -78,14 +78,16 @@ struct far {
 	uint8_t place;  // FAR_TO_PLACE
 	uint8_t dscp;   // of the outer header, or FAR_DSCP_COPY: the user packet's
 	uint8_t flags;
-	uint16_t spare1;
-	uint32_t id; // FAR ID, for reports
-	uint32_t spare2;
+	uint16_t buffer_packets; // BUFF: that its BAR lets a session hold, if FAR_F_BUFFER_PACKETS
+	uint32_t id;             // FAR ID, for reports
+	uint32_t buffer_s;       // BUFF: for how long, if FAR_F_BUFFER_TIME; all ones: no end
 };
 static_assert(sizeof(struct far) == 16, "four FARs a cache line");
 
 #define FAR_DSCP_COPY 0xff
 #define FAR_F_UP 0x01 // counts as uplink traffic: leaves away from the access side
+#define FAR_F_BUFFER_PACKETS 0x02
+#define FAR_F_BUFFER_TIME 0x04
 
 // One alternative of an SDF filter, "remote" being the network's side and "local" the UE's, so that both
 // directions use the same (TS 29.244 5.2.1A.2A). Port lists are spread over several filters.

@@ -193,6 +193,8 @@ uint64_t service_chain(void *ctx, bool up, unsigned needs)
 
 	if (up && (needs & NEEDS_SOURCE_CHECK))
 		chain |= SERVICE_MASK(source_check);
+	if (!up && (needs & NEEDS_BUFFER))
+		chain |= SERVICE_MASK(buffer);
 	if (needs & NEEDS_QUOTA)
 		chain |= SERVICE_MASK(quota);
 	if (needs & (NEEDS_GATE | NEEDS_METER))

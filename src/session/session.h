@@ -21,7 +21,8 @@
 // One direction of a session. The same block of rules serves all sessions whose rules are alike; what
 // differs between them stands here.
 struct session_line {
-	uint32_t check; // up: the TEID of tunnel 1; down: the slot's version; 0: no session
+	uint32_t
+		check; // up: the TEID of tunnel 1; down: the slot's version; 0: no session, or closed
 	uint32_t rules; // the ruleset's place in the arena (rules/arena.h)
 	union {
 		struct {
@@ -56,8 +57,8 @@ struct session_place {
 // What only some packets need.
 struct session_cold {
 	struct policy *policy; // NULL: no QER has a rate, and there is no URR
-	uint32_t version;      // of the slot; equals the down line's check while the session lives
-	uint32_t spare;
+	uint32_t version;      // of the slot; the down line's check while that is open
+	uint32_t buffer;       // number of its record of held packets (worker/buffer.h), 0: none
 	struct session_place places[SESSION_PLACES];
 };
 static_assert(sizeof(struct session_cold) == 64, "one cache line a session");

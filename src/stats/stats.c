@@ -75,7 +75,7 @@ uint64_t stats_out(const struct stats *stats)
 {
 	const uint64_t *c = stats->counter;
 	uint64_t sum = c[COUNTER_tx] + c[COUNTER_handoff_out] + c[COUNTER_punted] +
-		       c[COUNTER_consumed];
+		       c[COUNTER_consumed] + c[COUNTER_held];
 
 	for (unsigned i = 0; i < DROP_REASONS; i++)
 		sum += stats->drop[i];

@@ -3,7 +3,7 @@
 // Each is a 64-bit word that one thread writes with a plain store, so a reader sees an old or a new
 // value, never a torn one. Every packet is accounted for, per worker and at all times between turns:
 //
-//	rx + handoff_in + injected + made = tx + handoff_out + punted + consumed + sum of drops
+//	rx + handoff_in + injected + made = tx + handoff_out + punted + consumed + held + sum of drops
 //
 // and for the control thread:
 //

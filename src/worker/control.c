@@ -11,7 +11,7 @@
 #include "worker/punt.h"
 
 #define PUNT_BURST 64
-#define USAGE_BURST 32
+#define EVENT_BURST 32
 
 static void punt_one(struct control *c, unsigned worker, struct rte_mbuf *mbuf)
 {
@@ -37,24 +37,42 @@ static void punt_one(struct control *c, unsigned worker, struct rte_mbuf *mbuf)
 }
 
 // Bounded: a ring holds no more than it does, and what comes in meanwhile waits for the next look.
-static void usage_events(void *ctx, struct worker *w)
+static void usage_events(struct control *c, struct worker *w)
 {
-	struct usage_event events[USAGE_BURST];
-	struct control *c = ctx;
+	struct usage_event events[EVENT_BURST];
 	unsigned left = rte_ring_count(w->usage_events);
 	unsigned n;
 
-	while (left > 0 && (n = usage_events_take(w, events, USAGE_BURST)) > 0) {
+	while (left > 0 && (n = usage_events_take(w, events, EVENT_BURST)) > 0) {
 		for (unsigned i = 0; c->usage && i < n; i++)
 			c->usage(c->usage_ctx, w->id, &events[i]);
 		left -= n < left ? n : left;
 	}
 }
 
+static void buffer_events(struct control *c, struct worker *w)
+{
+	struct buffer_event events[EVENT_BURST];
+	unsigned left = rte_ring_count(w->buffer_events);
+	unsigned n;
+
+	while (left > 0 && (n = buffer_events_take(w, events, EVENT_BURST)) > 0) {
+		for (unsigned i = 0; c->buffered && i < n; i++)
+			c->buffered(c->buffered_ctx, w->id, &events[i]);
+		left -= n < left ? n : left;
+	}
+}
+
+static void events(void *ctx, struct worker *w)
+{
+	usage_events(ctx, w);
+	buffer_events(ctx, w);
+}
+
 void control_listen(struct control *c)
 {
 	for (unsigned i = 0; i < c->n_workers; i++) {
-		c->workers[i]->mailbox.before = usage_events;
+		c->workers[i]->mailbox.before = events;
 		c->workers[i]->mailbox.before_ctx = c;
 	}
 }

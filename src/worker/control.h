@@ -17,9 +17,12 @@ struct control {
 	// Takes what a usage has counted until a mark; NULL: nobody wants it.
 	void (*usage)(void *ctx, unsigned worker, const struct usage_event *event);
 	void *usage_ctx;
+	// Takes word of packets that wait for a UE; NULL: nobody wants it.
+	void (*buffered)(void *ctx, unsigned worker, const struct buffer_event *event);
+	void *buffered_ctx;
 };
 
-// Has the workers' usage events taken with their mails; the control struct must stay where it is.
+// Has the workers' events taken with their mails; the control struct must stay where it is.
 void control_listen(struct control *control);
 
 // How neighbours reach the workers of `control`, which must stay where it is.

@@ -102,6 +102,34 @@ static void policy_exchange(struct worker *w, struct mail *mail)
 							  mail->session.policy);
 }
 
+// The down line is closed again while packets that were held go first, so this comes last.
+static void session_install(struct worker *w, struct mail *mail)
+{
+	const struct session_image *image = &mail->session.image;
+
+	if (w->table.cold[image->slot].version != image->version)
+		buffer_end(w, image->slot);
+	if (mail->session.buffer_drop)
+		buffer_drop(w, image->slot);
+	session_set(&w->table, image);
+	policy_exchange(w, mail);
+	write_tunnels(w, mail);
+	buffer_rules_changed(w, image->slot);
+}
+
+static int buffer_mail(struct worker *w, const struct mail *mail)
+{
+	const struct session_image *image = &mail->session.image;
+
+	if (w->table.cold[image->slot].version != image->version)
+		return -ENOENT;
+	if (mail->type == MAIL_BUFFER_DROP)
+		buffer_drop(w, image->slot);
+	else
+		buffer_again(w, image->slot);
+	return 0;
+}
+
 static int carry_out(struct worker *w, struct mail *mail)
 {
 	const struct session_image *image = &mail->session.image;
@@ -110,9 +138,7 @@ static int carry_out(struct worker *w, struct mail *mail)
 	case MAIL_SESSION_SET:
 		for (uint32_t i = 0; i < mail->session.n_end_markers; i++)
 			end_marker_send(w, mail->session.end_markers[i]);
-		session_set(&w->table, image);
-		policy_exchange(w, mail);
-		write_tunnels(w, mail);
+		session_install(w, mail);
 		return 0;
 	case MAIL_POLICY_SET:
 		if (w->table.cold[image->slot].version != image->version)
@@ -121,11 +147,17 @@ static int carry_out(struct worker *w, struct mail *mail)
 		return 0;
 	case MAIL_SESSION_CLEAR:
 		write_tunnels(w, mail);
+		if (w->table.cold[image->slot].version == image->version)
+			buffer_end(w, image->slot);
 		return session_clear(&w->table, image->slot, image->version, &mail->session.counts,
 				     &mail->session.policy);
 	case MAIL_SESSION_COUNT:
 		session_counts_get(&w->table, image->slot, &mail->session.counts);
+		buffer_counts_get(w, image->slot, &mail->session.buffer);
 		return 0;
+	case MAIL_BUFFER_DROP:
+	case MAIL_BUFFER_AGAIN:
+		return buffer_mail(w, mail);
 	case MAIL_PEER_SET:
 		w->peers[mail->peer.index] = mail->peer.peer;
 		return 0;

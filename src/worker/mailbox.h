@@ -12,6 +12,7 @@
 
 #include "session/peer.h"
 #include "session/session.h"
+#include "worker/buffer.h"
 
 struct worker;
 
@@ -24,6 +25,8 @@ enum mail_type {
 	MAIL_POLICY_SET,    // image.slot, image.version, policy: that alone
 	MAIL_SESSION_CLEAR, // image.slot, image.version, tunnels: end it; counts are answered
 	MAIL_SESSION_COUNT, // image.slot: counts are answered
+	MAIL_BUFFER_DROP,   // image.slot, image.version: drop the packets held
+	MAIL_BUFFER_AGAIN,  // the same: the SMF was not told of them after all
 	MAIL_PEER_SET,      // peer: write the worker's copy
 	MAIL_NOTHING,       // only comes back: every mail before it has been carried out
 };
@@ -45,8 +48,10 @@ struct mail {
 			// A new block of meters and usage, which may be NULL, if policy_new says that there
 			// is one; the worker gives the old one back in its place. CLEAR gives it back too.
 			bool policy_new;
+			bool buffer_drop; // SET: first drops the packets held
 			struct policy *policy;
 			struct session_counts counts; // written by the worker
+			struct buffer_counts buffer;  // COUNT: likewise
 		} session;
 		struct {
 			uint16_t index;

@@ -61,9 +61,13 @@ struct worker *worker_new(const struct worker_conf *conf)
 	w->punt = ring_new(conf->punt_ring, sizeof(void *), conf->socket);
 	w->inject = ring_new(conf->punt_ring, sizeof(void *), conf->socket);
 	w->usage_events = ring_new(conf->usage_ring, sizeof(struct usage_event), conf->socket);
+	w->buffer_events = ring_new(conf->buffer_ring, sizeof(struct buffer_event), conf->socket);
 	w->mailbox.to_worker = ring_new(conf->mail_ring, sizeof(void *), conf->socket);
 	w->mailbox.to_control = ring_new(conf->mail_ring, sizeof(void *), conf->socket);
 	if (!w->peers || !w->tx || !w->handoff_out || !w->punt || !w->inject || !w->usage_events ||
+	    !w->buffer_events ||
+	    buffers_init(&w->buffers, &conf->buffer_limits, conf->buffer_pool, conf->n_slots,
+			 conf->socket) != 0 ||
 	    !w->mailbox.to_worker || !w->mailbox.to_control ||
 	    session_table_init(&w->table, conf->n_slots, conf->n_tunnels, conf->socket) != 0) {
 		worker_free(w);
@@ -86,6 +90,7 @@ void worker_free(struct worker *w)
 		return;
 	ring_drain(w->punt);
 	ring_drain(w->inject);
+	buffers_fini(&w->buffers);
 	session_table_fini(&w->table);
 	rte_free(w->peers);
 	rte_free(w->tx);
@@ -93,6 +98,7 @@ void worker_free(struct worker *w)
 	rte_free(w->punt);
 	rte_free(w->inject);
 	rte_free(w->usage_events);
+	rte_free(w->buffer_events);
 	rte_free(w->mailbox.to_worker);
 	rte_free(w->mailbox.to_control);
 	rte_free(w);

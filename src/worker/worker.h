@@ -22,6 +22,7 @@
 #include "session/peer.h"
 #include "session/session.h"
 #include "stats/stats.h"
+#include "worker/buffer.h"
 #include "worker/limit.h"
 
 #define WORKER_IFACES 16 // interfaces
@@ -100,9 +101,11 @@ struct worker {
 	struct handoff_out *handoff_out;            // [n_workers]
 	struct rte_ring *handoff_to[MAX_WORKERS];   // this worker produces
 	struct rte_ring *handoff_from[MAX_WORKERS]; // this worker consumes
-	struct rte_ring *punt;         // this worker produces mbufs, the control thread consumes
-	struct rte_ring *inject;       // the other way round
-	struct rte_ring *usage_events; // this worker produces (worker/usage_mark.h)
+	struct rte_ring *punt;          // this worker produces mbufs, the control thread consumes
+	struct rte_ring *inject;        // the other way round
+	struct rte_ring *usage_events;  // this worker produces (worker/usage_mark.h)
+	struct rte_ring *buffer_events; // likewise (worker/buffer.h)
+	struct buffers buffers;
 	struct mailbox mailbox;
 	struct rte_rcu_qsbr *qsbr;
 	struct limit error_limit;     // of Error Indications
@@ -115,7 +118,8 @@ struct worker {
 struct worker_conf {
 	unsigned id, n_workers;
 	uint32_t n_slots, n_tunnels, n_peers;
-	uint32_t handoff_ring, punt_ring, mail_ring, usage_ring; // entries, powers of two
+	uint32_t handoff_ring, punt_ring, mail_ring, usage_ring,
+		buffer_ring; // entries, powers of two
 	unsigned burst;
 	uint32_t meter_burst_us; // what a QER lets pass at once, as a time at its rate
 	bool sleep;
@@ -127,6 +131,8 @@ struct worker_conf {
 	const struct locator *locator;
 	const struct teid_scheme *teids;
 	struct rte_mempool *pool;
+	struct buffer_limits buffer_limits;
+	struct rte_mempool *buffer_pool; // NULL: downlink packets are not held
 	struct rte_rcu_qsbr *qsbr;
 };
 

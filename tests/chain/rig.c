@@ -186,6 +186,26 @@ static void usage_arrived(void *ctx, unsigned worker, const struct usage_event *
 	}
 }
 
+static void buffered(void *ctx, unsigned worker, const struct buffer_event *event)
+{
+	struct rig *rig = ctx;
+
+	if (rig->n_told < RIG_TOLD)
+		rig->told[rig->n_told] = *event;
+	rig->n_told++;
+}
+
+static struct rte_mempool *buffer_pool_new(const struct rig *rig)
+{
+	static unsigned serial;
+	char name[32];
+
+	snprintf(name, sizeof(name), "rig_buffers%u", serial++);
+	return rte_pktmbuf_pool_create_by_ops(name, rig->conf.buffer_mbufs, 0, sizeof(struct pkt),
+					      RTE_PKTMBUF_HEADROOM + RIG_FRAME_MAX, SOCKET_ID_ANY,
+					      "ring_mt_rts");
+}
+
 static void make_workers(struct rig *rig)
 {
 	uint32_t key[TEID_KEY_WORDS];
@@ -215,10 +235,13 @@ static void make_workers(struct rig *rig)
 			.locator = rig->locator,
 			.teids = &rig->teids,
 			.pool = rig->pool,
+			.buffer_ring = 64,
+			.buffer_limits = rig->conf.buffers,
+			.buffer_pool = rig->buffer_pools[i] = buffer_pool_new(rig),
 		};
 
 		rig->control.workers[i] = worker_new(&conf);
-		if (!rig->control.workers[i] || !rig->slots)
+		if (!rig->control.workers[i] || !rig->slots || !conf.buffer_pool)
 			rig_die("no memory for a worker");
 		rig->control.n_workers++;
 		for (unsigned k = 0; k < RIG_IFACES; k++)
@@ -226,6 +249,8 @@ static void make_workers(struct rig *rig)
 	}
 	rig->control.usage = usage_arrived;
 	rig->control.usage_ctx = rig;
+	rig->control.buffered = buffered;
+	rig->control.buffered_ctx = rig;
 	control_listen(&rig->control);
 	if (workers_connect(rig->control.workers, rig->conf.n_workers, rig->conf.handoff_ring) != 0)
 		rig_die("no memory for handoff rings");
@@ -254,6 +279,15 @@ static void make_neigh(struct rig *rig)
 		rig->control.workers[i]->routes = neigh_routes(rig->control.neigh);
 }
 
+static void buffers_fill(const struct buffer_limits *given, struct buffer_limits *ret)
+{
+	ret->packets = given->packets ? given->packets : RIG_BUFFER_PACKETS;
+	ret->bytes = given->bytes ? given->bytes : RIG_BUFFER_BYTES;
+	ret->ms = given->ms ? given->ms : RIG_BUFFER_MS;
+	ret->all_packets = given->all_packets ? given->all_packets : RIG_BUFFER_ALL_PACKETS;
+	ret->all_bytes = given->all_bytes ? given->all_bytes : RIG_BUFFER_ALL_BYTES;
+}
+
 static void conf_fill(const struct rig_conf *given, struct rig_conf *ret)
 {
 	*ret = *given;
@@ -264,6 +298,8 @@ static void conf_fill(const struct rig_conf *given, struct rig_conf *ret)
 	ret->hold_packets = given->hold_packets ? given->hold_packets : 8;
 	ret->mbufs = given->mbufs ? given->mbufs : 8192;
 	ret->chain = given->chain ? given->chain : service_chain;
+	buffers_fill(&given->buffers, &ret->buffers);
+	ret->buffer_mbufs = given->buffer_mbufs ? given->buffer_mbufs : ret->buffers.all_packets;
 }
 
 static void make_order(const struct rig *rig)
@@ -341,6 +377,11 @@ void rig_free(struct rig *rig)
 	rule_arena_fini(&rig->arena);
 	if (rte_mempool_avail_count(rig->pool) != rig->conf.mbufs)
 		rig_die("mbufs leaked");
+	for (unsigned i = 0; i < rig->conf.n_workers; i++) {
+		if (rte_mempool_avail_count(rig->buffer_pools[i]) != rig->conf.buffer_mbufs)
+			rig_die("mbufs of held packets leaked");
+		rte_mempool_free(rig->buffer_pools[i]);
+	}
 	rte_mempool_free(rig->pool);
 	free(rig);
 }

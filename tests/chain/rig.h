@@ -19,6 +19,12 @@
 #define RIG_N6 1
 #define RIG_IFACES 2
 #define RIG_FRAME_MAX 2048
+#define RIG_BUFFER_PACKETS 64
+#define RIG_BUFFER_BYTES 65536
+#define RIG_BUFFER_MS 10000
+#define RIG_BUFFER_ALL_PACKETS 256
+#define RIG_BUFFER_ALL_BYTES 262144
+#define RIG_TOLD 64
 
 #define RIG_N3_ADDR "10.10.3.1"
 #define RIG_N3_ADDR6 "fd00:3::1"
@@ -51,6 +57,8 @@ struct rig_conf {
 	const struct service *extra; // a service beside those of the tree
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // NULL: service_chain
 	unsigned mbufs;                                        // 0: 8192
+	struct buffer_limits buffers;                          // of 0: RIG_BUFFER_
+	unsigned buffer_mbufs;                                 // 0: as many as may be held
 	unsigned memory_mb;                                    // 0: 512
 	bool huge;                                             // hugepages if there are any
 };
@@ -76,6 +84,9 @@ struct rig {
 	uint64_t sent, received;     // frames by the test
 	struct session_counts ended; // what the sessions that were closed had counted
 	struct rig_usage usage;      // what was reported, and what closed sessions had not
+	struct rte_mempool *buffer_pools[MAX_WORKERS];
+	unsigned n_told; // events of downlink data, the first of them kept
+	struct buffer_event told[RIG_TOLD];
 };
 
 #define RIG_TUNNELS 4
@@ -153,6 +164,8 @@ struct rules *rig_variant_new(enum rig_variant variant, uint32_t n);
 // the ordinary ones. Tunnels of the rules but a chosen number 1 get records.
 void rig_session_add(struct rig *rig, uint32_t n, const struct rules *rules,
 		     struct rig_session *ret);
+// Gives the session other rules, with the same tunnels of its own. Settles.
+void rig_session_change(struct rig *rig, struct rig_session *s, const struct rules *rules);
 void rig_session_del(struct rig *rig, struct rig_session *s);
 // The halves of rig_session_del(), for tests of what happens between: 1 takes it out of the locators and
 // posts the command, 2 gives the slot back.

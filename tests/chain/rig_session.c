@@ -226,8 +226,9 @@ static void peers_take(struct rig *rig, struct rig_session *s, const struct comp
 		s->place_peers[i] = peer_take(rig, &compiled->places[i]);
 }
 
-void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given,
-		     struct rig_session *ret)
+// Compiles the rules and takes what they need.
+static void rules_take(struct rig *rig, struct rig_session *s, struct rules *rules,
+		       struct compiled *compiled)
 {
 	static const uint8_t ni_ifaces[] = {RIG_N6};
 	const struct compile_conf conf = {
@@ -236,23 +237,39 @@ void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given,
 		.default_iface = RIG_N6,
 		.chain = rig->conf.chain,
 	};
+	struct pfcp_fault fault = {0};
+
+	rules_places_assign(rules);
+	if (rig->conf.v6)
+		rules_to_v6(rules);
+	if (rules_compile(rules, &conf, compiled, &fault) != 0)
+		rig_die(fault.text);
+	if (rule_arena_intern(&rig->arena, compiled->rs, &s->rules) != 0)
+		rig_die("arena full");
+	peers_take(rig, s, compiled);
+}
+
+static void peers_give(struct rig *rig, const struct rig_session *s)
+{
+	if (s->peer != PEER_NONE)
+		neigh_tunnel_give(rig->control.neigh, s->peer);
+	for (unsigned i = 0; i < SESSION_PLACES; i++)
+		if (s->place_peers[i] != PEER_NONE)
+			neigh_tunnel_give(rig->control.neigh, s->place_peers[i]);
+}
+
+void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given,
+		     struct rig_session *ret)
+{
 	struct rules *rules = given ? rules_clone(given) : rig_rules_new(n);
 	struct mail *mail = mail_new(MAIL_SESSION_SET, NULL, NULL);
-	struct pfcp_fault fault = {0};
 	struct compiled compiled;
 	struct session_ref down;
 
 	*ret = (struct rig_session){.gnb_teid = 0x1000 + n, .ue_v4 = ue_v4(n), .ue_v6 = ue_v6(n)};
 	if (!mail || slots_take(rig->slots, &ret->slot) != 0)
 		rig_die("no slot");
-	rules_places_assign(rules);
-	if (rig->conf.v6)
-		rules_to_v6(rules);
-	if (rules_compile(rules, &conf, &compiled, &fault) != 0)
-		rig_die(fault.text);
-	if (rule_arena_intern(&rig->arena, compiled.rs, &ret->rules) != 0)
-		rig_die("arena full");
-	peers_take(rig, ret, &compiled);
+	rules_take(rig, ret, rules, &compiled);
 	tunnels_take(rig, ret, rules, mail);
 	image_fill(ret, &compiled, &mail->session.image);
 	mail->session.policy_new = true;
@@ -263,6 +280,37 @@ void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given,
 	if (locator_ue_add(rig->locator, RIG_N6, &ret->ue_v4, down) != 0 ||
 	    locator_ue_add(rig->locator, RIG_N6, &ret->ue_v6, down) != 0)
 		rig_die("UE address taken");
+	compiled_fini(&compiled);
+	rules_free(rules);
+}
+
+static void policy_back(struct mail *mail, void *ctx)
+{
+	policy_free(mail->session.policy);
+	free(mail);
+}
+
+// The peers of the old rules are kept until the owner has switched, as N4 keeps them.
+void rig_session_change(struct rig *rig, struct rig_session *s, const struct rules *given)
+{
+	struct rules *rules = rules_clone(given);
+	struct mail *mail = mail_new(MAIL_SESSION_SET, policy_back, NULL);
+	struct rig_session old = *s;
+	struct compiled compiled;
+
+	if (!mail || !rules)
+		rig_die("no memory for rules");
+	s->peer = PEER_NONE;
+	memset(s->place_peers, 0, sizeof(s->place_peers));
+	rules_take(rig, s, rules, &compiled);
+	image_fill(s, &compiled, &mail->session.image);
+	mail->session.policy_new = true;
+	if (policy_of_rules(rules, false, &mail->session.policy) != 0)
+		rig_die("no memory for meters and usage");
+	mail_post(rig->control.workers[s->slot.owner], mail);
+	rig_settle(rig);
+	rule_arena_release(&rig->arena, old.rules);
+	peers_give(rig, &old);
 	compiled_fini(&compiled);
 	rules_free(rules);
 }
@@ -314,11 +362,7 @@ void rig_session_close(struct rig *rig, struct rig_session *s)
 void rig_session_forget(struct rig *rig, struct rig_session *s)
 {
 	rule_arena_release(&rig->arena, s->rules);
-	if (s->peer != PEER_NONE)
-		neigh_tunnel_give(rig->control.neigh, s->peer);
-	for (unsigned i = 0; i < SESSION_PLACES; i++)
-		if (s->place_peers[i] != PEER_NONE)
-			neigh_tunnel_give(rig->control.neigh, s->place_peers[i]);
+	peers_give(rig, s);
 	for (unsigned i = 0; i < s->n_tunnels; i++) {
 		if (s->tunnels[i].given)
 			slots_teid_reserve(rig->slots, s->tunnels[i].teid, false);

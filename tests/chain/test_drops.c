@@ -101,7 +101,6 @@ static const struct refusal refusals[] = {
 	{DROP_far_drop, RIG_FAR_DROP, true, UDP(5000, 64, 30, )},
 	{DROP_far_drop, RIG_FAR_DROP, false, UDP(5000, 64, 30, V6)},
 	{DROP_far_buffer, RIG_FAR_BUFFER, true, UDP(5000, 64, 30, )},
-	{DROP_far_buffer, RIG_FAR_BUFFER, false, UDP(5000, 64, 30, V6)},
 	{DROP_no_pdr, RIG_NO_PDR, true, UDP(53, 64, 30, )},
 	{DROP_no_pdr, RIG_NO_PDR, false, UDP(53, 64, 30, )},
 	{DROP_no_pdr, RIG_NO_PDR, true, FLOW(5000, 64, 30, .proto = IPPROTO_TCP, V6)},
@@ -385,6 +384,50 @@ static void policy(void)
 		}
 }
 
+// --- what waits for a UE ---------------------------------------------------------------------------------
+
+static void send_down(struct rig *rig, const struct rig_session *s, unsigned n)
+{
+	uint8_t frame[RIG_FRAME_MAX];
+
+	for (unsigned i = 0; i < n; i++)
+		rig_send(rig, RIG_N6, 0, frame, rig_frame_down(rig, s, &ordinary, frame));
+	rig_settle(rig);
+}
+
+static void held(void)
+{
+	struct rig_conf conf = {.n_workers = 1,
+				.n_slots = 8,
+				.n_tunnels = 8,
+				.buffers = {.packets = 2, .all_packets = 3}};
+	struct rules *rules = rig_variant_new(RIG_FAR_BUFFER, 0);
+	struct rig *rig = rig_new(&conf);
+	struct rig_session a, b;
+
+	clock_stop();
+	rig_session_add(rig, 0, rules, &a);
+	rig_session_add(rig, 1, rules, &b);
+	rig_resolve(rig);
+	send_down(rig, &a, 3);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_buffer_full), 1);
+	send_down(rig, &b, 2);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_buffer_no_room), 1);
+	clock_warp_ns((int64_t)(RIG_BUFFER_MS * NS_PER_MS));
+	rig_settle(rig);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_buffer_timeout), 3);
+	send_down(rig, &a, 1);
+	rig_session_del(rig, &a);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_buffer_dropped), 1);
+	CU_ASSERT_EQUAL(all_drops(rig), 6);
+	reached[DROP_buffer_full] = reached[DROP_buffer_no_room] = true;
+	reached[DROP_buffer_timeout] = reached[DROP_buffer_dropped] = true;
+	rig_session_del(rig, &b);
+	rules_free(rules);
+	clock_start();
+	rig_end(rig);
+}
+
 // --- rings and ports -------------------------------------------------------------------------------------
 
 static void tx_full(void)
@@ -557,6 +600,7 @@ static CU_TestInfo tests[] = {
 	{"broken frames", broken_frames},
 	{"meters and quotas", policy},
 	{"refused by rules", refused_by_rules},
+	{"held", held},
 	{"sources", spoofed_and_solicited},
 	{"no route", no_route},
 	{"not for a router", not_for_a_router},

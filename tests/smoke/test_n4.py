@@ -229,7 +229,7 @@ def test_remove_and_create_in_one(scene):
     scene.assert_forwards(ue)
     pfcp.assert_accepted(ue.session.modify(rules.idle()))
     assert not scene.ping(ue, topology.N6_DN, timeout=0.2)
-    assert scene.daemon.drops()["far_buffer"] > 0
+    assert shown(scene, ue)["buffer_packets"] == 1
     pfcp.assert_accepted(ue.session.modify(rules.gnb_known(topology.N3_GNB, ue.down_teid)))
     scene.assert_forwards(ue, sequence=3)
 

@@ -31,6 +31,9 @@ static struct assoc assoc;
 static struct worker worker;
 static struct worker *workers[] = {&worker};
 static struct session_line up[SLOTS], down[SLOTS];
+static struct session_cold cold[SLOTS];
+static struct buffer held; // the record of the session in slot 3
+static struct rte_mbuf oldest = {.hash.usr = 1000};
 static struct ctl_view view;
 static alignas(128) uint8_t ring_memory[2][4096];
 
@@ -49,7 +52,9 @@ static void parts_open(void)
 	memset(&worker, 0, sizeof(worker));
 	worker.mailbox = (struct mailbox){.to_worker = ring_make(0), .to_control = ring_make(1)};
 	worker.mailbox.waiting_tail = &worker.mailbox.waiting;
-	worker.table = (struct session_table){.n_slots = SLOTS, .up = up, .down = down};
+	worker.table =
+		(struct session_table){.n_slots = SLOTS, .up = up, .down = down, .cold = cold};
+	worker.buffers.records = &held;
 	memset(&n4, 0, sizeof(n4));
 	n4.conf.max_sessions = 100000;
 	n4.env = (struct n4_env){.workers = workers,
@@ -124,6 +129,9 @@ static void test_show_session(void)
 	session_open5gs(0xabcdef0123456789);
 	up[3] = (struct session_line){.packets = 12, .bytes = 3400};
 	down[3] = (struct session_line){.packets = 5, .bytes = 600};
+	cold[3].buffer = 1;
+	held = (struct buffer){.packets = 3, .bytes = 700, .held.first = &oldest};
+	worker.now = 1234 * NS_PER_MS * METER_UNITS_PER_NS;
 	fd = peer_open();
 	peer_send(fd, "text show session 0xabcdef0123456789\n", 37);
 	CU_ASSERT_STRING_EQUAL(peer_read(fd, &end), ""); // its owner has not told yet

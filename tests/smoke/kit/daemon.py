@@ -21,7 +21,7 @@ PLACES = ("src/app", "src", "tools", "tools/sluicectl", "tools/sluice-sim", "too
 SANITIZERS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:")
 LOG_LINES = 40
 IN = ("rx", "handoff_in", "injected", "made")
-OUT = ("tx", "handoff_out", "punted", "consumed")
+OUT = ("tx", "handoff_out", "punted", "consumed", "held")
 CONTROL_IN = ("made",)
 CONTROL_OUT = ("injected", "consumed", "held")
 
