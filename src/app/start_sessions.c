@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "pfcp/downlink.h"
 #include "pfcp/node_report.h"
 #include "pfcp/pfd.h"
 #include "pipeline/pipeline.h"
@@ -351,6 +352,14 @@ static void predefined_fill(struct upf *upf)
 	}
 }
 
+// Packets wait for a UE.
+static void buffered(void *ctx, unsigned worker, const struct buffer_event *event)
+{
+	const struct upf *upf = ctx;
+
+	n4_downlink_data(upf->n4, worker, event);
+}
+
 static int n4_make(struct upf *upf)
 {
 	static const enum n4_path_failure path_failures[] = {
@@ -419,7 +428,11 @@ static int n4_make(struct upf *upf)
 	conf.max_app_pfds = c->n4.application_pfds;
 	conf.max_pfd_bytes = c->n4.pfd_bytes;
 	upf->n4 = n4_new(&conf, &env, &n4_session_ops);
-	return upf->n4 ? apps_make(upf) : no_memory("N4");
+	if (!upf->n4)
+		return no_memory("N4");
+	upf->control.buffered = buffered;
+	upf->control.buffered_ctx = upf;
+	return apps_make(upf);
 }
 
 int upf_sessions_make(struct upf *upf)
@@ -447,6 +460,7 @@ int upf_sessions_make(struct upf *upf)
 void upf_sessions_free(struct upf *upf)
 {
 	control_drain(&upf->control); // what N4 and the CLI wait for
+	upf->control.buffered = NULL;
 	n4_free(upf->n4);
 	control_drain(&upf->control); // what the end of the sessions told the workers
 	neigh_free(upf->control.neigh);

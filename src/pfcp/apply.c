@@ -396,6 +396,7 @@ static int post_compiled(struct n4_change *change, struct compiled *compiled,
 		return rc;
 	}
 	set->session.image = image_of(change, compiled);
+	set->session.buffer_drop = change->drop_buffer;
 	add_tunnels(set, &session->slot, change->rules, change->tunnels.taken, true);
 	add_end_markers(change, set);
 	post(change, set);
@@ -472,6 +473,7 @@ static int begin_assigned(struct n4_change *change, struct pfcp_fault *fault)
 		if (change_compile(change, fault) == 0) {
 			session->change = change;
 			app_rules_taken(n4, session, change->rules);
+			n4_slot_set(n4, session);
 			return 0;
 		}
 		fteid_give(n4, &session->slot, change->rules, change->tunnels.taken);
@@ -515,6 +517,7 @@ static void give_all(struct n4 *n4, struct n4_session *session)
 	holding_give(n4, &session->holding);
 	fteid_give(n4, &session->slot, session->rules, fteid_numbers(session->rules));
 	ue_addr_give(n4, session->rules);
+	n4_slot_clear(n4, session);
 	slots_give(n4->env.slots, &session->slot);
 	app_rules_given(n4, session, session->rules, NULL);
 	rules_free(session->rules);

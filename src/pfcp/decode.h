@@ -78,6 +78,11 @@ int decode_predefined(struct decode *d, void *pdr, const struct pfcp_ie *first);
 // Reads what a Traffic Endpoint has of a PDI into that of a PDR, which stands for it (decode_pdr.c).
 int decode_endpoint_pdi(struct decode *d, struct pdr_rule *pdr, const struct pfcp_ie *group);
 
+// Applies the Update BAR of a Session Report Response (7.5.9.2) to the session's BAR. -EINVAL with the fault: it is
+// as it was.
+int decode_bar_answer(const struct n4_env *env, struct rules *rules, const struct pfcp_ie *group,
+		      struct pfcp_fault *fault);
+
 // Applies all rule IEs of a request to `rules`: Remove, then Update, then Create; then completes the PDIs
 // (rules/endpoint.h). -EINVAL with the fault.
 int decode_rules(const struct n4_env *env, const struct pfcp_msg *msg, struct rules *rules,

@@ -179,12 +179,61 @@ static int take_suggested_packets(struct decode *d, void *rule, const struct pfc
 	return ie->len > 0 ? decode_u16(d, ie, &bar->suggested_packets) : 0;
 }
 
+// Of a report's answer alone.
+static int take_duration(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct bar_rule *bar = rule;
+	uint8_t octet = 0;
+
+	if (ie->len > 0 && decode_u8(d, ie, &octet) < 0)
+		return -EINVAL;
+	bar->duration_s = ie->len > 0 ? pfcp_timer_seconds(octet) : 0;
+	bar->has_duration = bar->duration_s != 0; // 0: the timer is stopped (8.2.29)
+	return 0;
+}
+
 static const struct decode_row bar_rows[] = {
 	{PFCP_IE_DOWNLINK_DATA_NOTIFICATION_DELAY, false, take_notification_delay},
 	{PFCP_IE_SUGGESTED_BUFFERING_PACKETS_COUNT, false, take_suggested_packets},
 };
 
+// 7.5.9.2
+static const struct decode_row bar_answer_rows[] = {
+	{PFCP_IE_DOWNLINK_DATA_NOTIFICATION_DELAY, false, take_notification_delay},
+	{PFCP_IE_SUGGESTED_BUFFERING_PACKETS_COUNT, false, take_suggested_packets},
+	{PFCP_IE_DL_BUFFERING_SUGGESTED_PACKET_COUNT, false, take_suggested_packets},
+	{PFCP_IE_DL_BUFFERING_DURATION, false, take_duration},
+};
+
 int decode_bar(struct decode *d, struct bar_rule *bar, const struct pfcp_ie *group)
 {
 	return decode_group(d, bar, group, bar_rows, DECODE_ROWS(bar_rows));
+}
+
+int decode_bar_answer(const struct n4_env *env, struct rules *rules, const struct pfcp_ie *group,
+		      struct pfcp_fault *fault)
+{
+	struct decode d = {.env = env,
+			   .rules = rules,
+			   .fault = fault,
+			   .update = true,
+			   .kind = RULE_BAR,
+			   .id_type = PFCP_IE_BAR_ID};
+	struct bar_rule *bar, updated;
+	struct pfcp_ie id;
+
+	if (pfcp_ie_find(pfcp_ie_members(group), PFCP_IE_BAR_ID, &id) < 0)
+		return fault_ie(fault, PFCP_CAUSE_MANDATORY_MISSING, PFCP_IE_BAR_ID,
+				"rule without an id");
+	if (decode_u32(&d, &id, &d.id) < 0)
+		return -EINVAL;
+	bar = rules_bar_lookup(rules, (uint8_t)d.id);
+	if (!bar)
+		return decode_fault(&d, PFCP_CAUSE_RULE_FAILURE, PFCP_IE_BAR_ID,
+				    "no rule has this id");
+	updated = *bar;
+	if (decode_group(&d, &updated, group, bar_answer_rows, DECODE_ROWS(bar_answer_rows)) < 0)
+		return -EINVAL;
+	*bar = updated;
+	return 0;
 }

@@ -18,8 +18,8 @@
 static const struct up_feature features[] = {
 	FEATURE(FTUP, true, "TEIDs are picked by the UPF"),
 	FEATURE(BUCP, false, "packets are buffered by the SMF"),
-	FEATURE(DDND, false, "downlink data notifications can be delayed"),
-	FEATURE(DLBD, false, "buffering can be limited in time"),
+	FEATURE(DDND, true, "downlink data notifications can be delayed"),
+	FEATURE(DLBD, true, "buffering can be limited in time"),
 	FEATURE(TRST, false, "traffic is steered by policies of the UPF"),
 	FEATURE(PFDM, true, "packet flow descriptions are managed"),
 	FEATURE(EMPU, true, "End Markers are sent by the UPF"),

@@ -14,6 +14,7 @@
 #include "pfcp/answer.h"
 #include "pfcp/assoc.h"
 #include "pfcp/decode.h"
+#include "pfcp/downlink.h"
 #include "pfcp/handle_set.h"
 #include "pfcp/report.h"
 #include "pfcp/session_set.h"
@@ -402,6 +403,7 @@ static void session_end_all(struct n4 *n4, struct assoc *assoc,
 static void session_tick(struct n4 *n4)
 {
 	session_refresh_tick(n4);
+	n4_downlink_tick(n4);
 	n4_reports_tick(n4);
 }
 

@@ -9,6 +9,7 @@
 #include "pfcp/answer.h"
 #include "pfcp/decode.h"
 #include "pfcp/assoc.h"
+#include "pfcp/downlink.h"
 #include "pfcp/handle_session.h"
 #include "pfcp/session_set.h"
 #include "pfcp/smf_set.h"
@@ -93,6 +94,7 @@ static int modify_begin(struct n4 *n4, struct n4_session *session, struct n4_req
 	if (!change)
 		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
 	change->done = session_modified;
+	change->drop_buffer = n4_downlink_drops(&rq->msg);
 	if (owner_decode(n4, session, &rq->msg, &affairs.owner, fault) == 0 &&
 	    session_set_decode(&rq->msg, session->set, &affairs.set, fault) == 0 &&
 	    session_f_seid_decode(&rq->msg, &change->cp_seid, &change->cp_addr, fault) != -EINVAL &&

@@ -14,7 +14,9 @@
 #include "pfcp/assoc.h"
 #include "pfcp/apply.h"
 #include "pfcp/pfd.h"
+#include "pfcp/downlink.h"
 #include "pfcp/report.h"
+#include "worker/worker.h"
 
 #define BUCKETS_MIN 64
 #define SEIDS_RESTING_MAX 65536
@@ -66,8 +68,26 @@ static int compile_conf_init(struct n4 *n4, struct n4_sessions *table)
 	return 0;
 }
 
+static int by_slot_init(const struct n4 *n4, struct n4_sessions *table)
+{
+	for (unsigned i = 0; i < n4->env.n_workers; i++) {
+		table->by_slot[i] = calloc(n4->env.workers[i]->table.n_slots,
+					   sizeof(struct n4_session *));
+		if (!table->by_slot[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void by_slot_fini(struct n4_sessions *table)
+{
+	for (unsigned i = 0; i < MAX_WORKERS; i++)
+		free(table->by_slot[i]);
+}
+
 static void table_free(struct n4_sessions *table)
 {
+	by_slot_fini(table);
 	free(table->ni_ifaces);
 	free(table->edges);
 	rest_free(table->seids);
@@ -94,13 +114,14 @@ int n4_sessions_init(struct n4 *n4)
 	table->cp_keys[1] = rand_u64() | 1;
 	table->cp_buckets = calloc(buckets, sizeof(struct n4_session *));
 	table->seids = rest_new(SEIDS_RESTING_MAX);
-	if (!table->buckets || !table->cp_buckets || !table->seids ||
+	if (!table->buckets || !table->cp_buckets || !table->seids || by_slot_init(n4, table) < 0 ||
 	    session_edges_init(table, n4->conf.max_sessions) < 0 ||
 	    compile_conf_init(n4, table) < 0) {
 		table_free(table);
 		return -ENOMEM;
 	}
 	n4->sessions = table;
+	n4_downlink_init(n4);
 	return 0;
 }
 
@@ -122,6 +143,21 @@ struct n4_session *n4_session_lookup(const struct n4 *n4, uint64_t seid)
 	while (session && session->seid != seid)
 		session = session->next;
 	return session;
+}
+
+struct n4_session *n4_session_at(const struct n4 *n4, unsigned worker, uint32_t slot)
+{
+	return n4->sessions->by_slot[worker][slot];
+}
+
+void n4_slot_set(struct n4 *n4, struct n4_session *session)
+{
+	n4->sessions->by_slot[session->slot.owner][session->slot.index] = session;
+}
+
+void n4_slot_clear(struct n4 *n4, const struct n4_session *session)
+{
+	n4->sessions->by_slot[session->slot.owner][session->slot.index] = NULL;
 }
 
 uint32_t n4_session_count(const struct n4 *n4)
@@ -247,6 +283,7 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	*at = session->next;
 	n4->sessions->n--;
 	n4_reports_drop(n4, session);
+	n4_downlink_free(n4, session);
 	cp_remove(n4->sessions, session);
 	session_edge_forget(n4, session);
 	if (session->refresh)

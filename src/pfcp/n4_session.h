@@ -13,6 +13,7 @@
 
 #include "base/addr.h"
 #include "pfcp/n4.h"
+#include "port/eal.h"
 #include "rules/compile.h"
 #include "rules/model.h"
 #include "session/session.h"
@@ -21,6 +22,7 @@
 #define N4_SESSION_WAITING_MAX 16 // requests that may wait for a session's turn
 
 struct n4_change;
+struct n4_downlink;  // pfcp/downlink.c
 struct n4_reporting; // pfcp/report.c
 struct pfcp_msg;
 struct session_batch;
@@ -65,6 +67,7 @@ struct n4_session {
 	struct n4_waiting_list waiting;
 	uint8_t n_waiting;
 	struct n4_reporting *reporting; // NULL: it never had a report
+	struct n4_downlink *downlink;   // NULL: no packet ever waited for its UE
 	bool refresh; // what its rules compile to has changed: it is due for a change of its own
 	bool ending; // its association or a set of it ends, or it has a successor: it goes as soon as no change
 		// is under way
@@ -90,10 +93,14 @@ void n4_session_each_from(const struct n4 *n4, uint64_t seid,
 // be marked at once: each tick does a bounded number. Should it fail, the session keeps what it has, logged.
 void n4_session_refresh(struct n4 *n4, struct n4_session *session);
 
+// The session that stands in this slot of a worker's table, or NULL.
+struct n4_session *n4_session_at(const struct n4 *n4, unsigned worker, uint32_t slot);
+
 // The rest is for the session half alone.
 
 TAILQ_HEAD(n4_refresh_list, n4_session);
 TAILQ_HEAD(n4_reporting_list, n4_reporting);
+TAILQ_HEAD(n4_downlink_list, n4_downlink);
 
 struct n4_sessions {
 	struct n4_session **buckets;
@@ -102,13 +109,17 @@ struct n4_sessions {
 	struct n4_refresh_list refresh;     // sessions that are due for it, in order
 	struct n4_refresh_list of_apps;     // whose rules name applications, by apps_generation
 	struct n4_reporting_list reporting; // sessions with reports to send
+	struct n4_downlink_list downlinks;  // sessions whose SMF is to be told of packets that wait
 	uint32_t n_reports;                 // of all sessions
 	// Reads what an accepted report's answer says; NULL: nobody.
 	void (*report_accepted)(struct n4 *n4, struct n4_session *session,
 				const struct pfcp_msg *answer);
-	struct n4_session **cp_buckets; // by CP F-SEID, as many
-	uint64_t cp_keys[2];            // random: peers choose what is hashed
-	struct n4_session **edges;      // a heap, earliest first (edges.c); room for all sessions
+	// A request with reports was refused or not answered; what is of the moment alone has been forgotten.
+	void (*report_failed)(struct n4 *n4, struct n4_session *session);
+	struct n4_session **by_slot[MAX_WORKERS]; // [n_slots] of each worker
+	struct n4_session **cp_buckets;           // by CP F-SEID, as many
+	uint64_t cp_keys[2];                      // random: peers choose what is hashed
+	struct n4_session **edges; // a heap, earliest first (edges.c); room for all sessions
 	uint32_t n_edges;
 	struct rest *seids; // of sessions that ended a short while ago
 	struct compile_conf compile;
@@ -116,6 +127,9 @@ struct n4_sessions {
 };
 
 int n4_sessions_init(struct n4 *n4);
+// The session has its slot; it gives it back.
+void n4_slot_set(struct n4 *n4, struct n4_session *session);
+void n4_slot_clear(struct n4 *n4, const struct n4_session *session);
 void n4_sessions_fini(struct n4 *n4);
 
 // A session of the association, with `seid` if that is not 0 and no session has it, else a random one that no

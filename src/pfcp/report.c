@@ -277,6 +277,12 @@ static uint8_t cause_of(const struct pfcp_msg *answer)
 	return pfcp_ie_find(answer->ies, PFCP_IE_CAUSE, &ie) == 0 && ie.len > 0 ? ie.data[0] : 0;
 }
 
+static void report_failed(struct n4 *n4, struct n4_session *session)
+{
+	if (n4->sessions->report_failed)
+		n4->sessions->report_failed(n4, session);
+}
+
 static void report_answered(struct n4 *n4, const struct pfcp_msg *answer, void *ctx)
 {
 	struct n4_session *session = ctx; // the request is cancelled when it ends
@@ -285,6 +291,7 @@ static void report_answered(struct n4 *n4, const struct pfcp_msg *answer, void *
 
 	if (!answer) {
 		sent_end(n4, r, false);
+		report_failed(n4, session);
 		return;
 	}
 	cause = cause_of(answer);
@@ -300,7 +307,9 @@ static void report_answered(struct n4 *n4, const struct pfcp_msg *answer, void *
 				 " any more: it ends",
 				 session->seid);
 		session_end_local(n4, session);
+		return;
 	}
+	report_failed(n4, session);
 }
 
 static void request_send(struct n4 *n4, struct n4_reporting *r)
@@ -312,6 +321,7 @@ static void request_send(struct n4 *n4, struct n4_reporting *r)
 	    xact_request(n4, &to, n4->out, bytes, report_answered, r->session, &r->request) == 0)
 		return;
 	sent_end(n4, r, false);
+	report_failed(n4, r->session);
 }
 
 void n4_reports_tick(struct n4 *n4)

@@ -26,6 +26,9 @@ SMF, UPF, GNB = "127.0.0.4", "127.0.0.7", "127.0.0.50"
 OUR_SMF = "10.10.4.3"  # beside the scene's own
 HEARTBEAT, ASSOCIATE, ESTABLISH, MODIFY, DELETE = 1, 5, 50, 52, 54
 REQUESTS = (HEARTBEAT, ASSOCIATE, ESTABLISH, MODIFY, DELETE)
+# What the UPF of open5gs-idle told of a packet for the idle UE: PDR 1, QFI 1.
+IDLE_REPORT = bytes.fromhex("0053000c 003800020001 002d00020201")
+WAITS = b"for a UE that is idle"
 _recoveries = itertools.count(0xEEC00000)
 
 
@@ -62,7 +65,7 @@ class Replay:
         self.scene, self.smf = scene, smf
         self.recovery = next(_recoveries)
         self.up_seid, self.teids, self.tunnels = None, {}, {}
-        self.addresses, self.down_teid = {}, None
+        self.addresses, self.down_teid, self.waits = {}, None, False
 
     def ask(self, request):
         """Send one; its answer, which is that of a healthy UPF."""
@@ -133,9 +136,26 @@ class Replay:
                 continue
             parameters = ie(update, scapy_pfcp.IE_UpdateForwardingParameters)
             self.down_teid = parameters and ie(parameters, scapy_pfcp.IE_OuterHeaderCreation).TEID
+        if pfcp.ies(request, scapy_pfcp.IE_UpdateFAR) and not self.down_teid:
+            self.idle()
         if self.down_teid:
             ue = Ue(None, self.down_teid, **self.addresses, given_teid=self.tunnels[UP_PDR])
+            if self.waits:
+                assert WAITS in self.scene.down(ue)[0].payload
+                self.waits = False
             self.scene.assert_forwards(ue, sequence=request.seq)
+
+    def idle(self):
+        """The way down closes: a packet waits, and the report is the one of the capture."""
+        address = self.addresses["v4"] or self.addresses["v6"]
+        with self.scene.core_socket(version=6 if ":" in address else 4) as core:
+            core.sendto(WAITS, (address, 9))
+        report = self.smf.report()
+        told = ie(report, scapy_pfcp.IE_DownlinkDataReport)
+        assert bytes(told) == IDLE_REPORT
+        self.smf.answer(report, scapy_pfcp.PFCPSessionReportResponse(
+            IE_list=[scapy_pfcp.IE_Cause(cause=pfcp.ACCEPTED)]), self.up_seid)
+        self.waits = True
 
     def delete(self, request):
         """Gone."""

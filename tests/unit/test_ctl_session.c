@@ -292,7 +292,7 @@ static void test_associations(void)
 		"\"heartbeats_tx\":0,\"path_failures\":0,"
 		"\"cp_features\":[\"LOAD\",\"PSUCC\",\"0x8000000000\"]}],"
 		"\"smfs\":[{\"smf\":\"192.0.2.4\",\"state\":\"waiting\",\"tries\":0,\"failures\":0,"
-		"\"cause\":null,\"next_ms\":0}],\"up_features\":[\"FTUP\",";
+		"\"cause\":null,\"next_ms\":0}],\"up_features\":[\"DDND\",\"DLBD\",\"FTUP\",";
 	struct prefix smf;
 	struct endpoint from;
 	struct node_id id;
