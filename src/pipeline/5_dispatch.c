@@ -133,7 +133,8 @@ static inline void enter_up(struct worker *w, struct group *g, struct pkt *p)
 			drop_stale(w, p, true);
 			return;
 		}
-		if (!(p->flags & PKT_F_UP) && p->line->check != p->ref.check) {
+		if (p->line == &w->table.down[session_ref_index(p->ref)] &&
+		    p->line->check != p->ref.check) {
 			enter_closed(w, p);
 			return;
 		}
