@@ -20,7 +20,8 @@ COMMANDS = {  # and a word that the answer has
     "help": "show", "show version": "dpdk", "show interfaces": "access",
     "show interface access": "n3", "show workers": "worker", "show sessions": "seid",
     "show drops": "bad_user_packet", "show counters": "rx", "show neighbours": topology.N6_DN,
-    "show associations": topology.N4_SMF, "show applications": topology.APPLICATION,
+    "show peers": topology.N3_GNB, "show pools": topology.DNN, "show predefined-rules": "drop",
+    "show pfcp resources": "sessions", "show associations": topology.N4_SMF, "show applications": topology.APPLICATION,
     "show pfcp counters": "rx_bytes", "show services": "gtpu_decap", "show config": "interfaces",
 }
 
@@ -53,7 +54,8 @@ def test_command(scene, ue, command, word):
 
 def test_every_command_is_tried(scene):
     """Those that help lists are those above, and the one about a session."""
-    listed = {" ".join(word for word in row["command"].split() if word.isalpha() and word.islower())
+    listed = {" ".join(word for word in row["command"].split()
+                       if word.replace("-", "").isalpha() and word.islower())
               for row in scene.daemon.ctl("help")["commands"]}
     tried = {command.removesuffix(" access") for command in COMMANDS}
     assert listed == tried | {"show session"}

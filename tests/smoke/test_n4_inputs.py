@@ -291,8 +291,8 @@ def test_refused_change(scene, bystander, change, failed):
 
 def test_limits(scene, bystander):
     """More PDRs than a session may have: 75; the session lives on."""
-    more = [down(sdf(f"permit out ip from 192.0.2.{number} to assigned"), number=number)
-            for number in range(10, 75)]
+    more = [down(sdf(f"permit out ip from 192.0.2.{number - 10} to assigned"), number=number)
+            for number in range(10, 266)]
     answer = bystander.session.modify(*more)
     assert cause(answer) == 75
     scene.assert_forwards(bystander, sequence=3)

@@ -336,7 +336,8 @@ def test_choose_id_of_three(scene):
 
 
 @pytest.mark.parametrize("data, causes", [
-    (b"\x05", (1,)), (b"\x06", (RULE,)), (b"\x04", (INCORRECT,)), (b"\x0d", (LENGTH,)), (b"", (LENGTH,)),
+    (b"\x05", (1,)), (b"\x06", (1,)), (b"\x07", (1,)), (b"\x04", (INCORRECT,)), (b"\x0d", (LENGTH,)),
+    (b"", (LENGTH,)),
     (b"\x01\0\0\0\0" + bytes((10, 10, 3, 1)), (INCORRECT,)), (b"\x01\0\0\0\1\x0a\x0a\x03", (LENGTH,)),
 ], ids=lambda value: value.hex() if isinstance(value, bytes) else "")
 def test_f_teids(scene, data, causes):
