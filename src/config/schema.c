@@ -176,8 +176,10 @@ static const struct schema_key schema_sessions[] = {
 	 FIELD(config_sessions, rate_burst_us),
 	 .min = 0,
 	 .max = 10000000,
-	 .def = "10000",
-	 .help = "What a QER's rate lets pass at once, as microseconds at that rate; always one packet."},
+	 .def = "200000",
+	 .help = "What a QER's rate lets pass at once, as microseconds at that rate; at least 1500 bytes. "
+		 "A TCP sender that lost its last packets waits 200 ms: of a rate that it has not used "
+		 "by then, this much is kept for it."},
 	{.name = "mbufs",
 	 .type = SCHEMA_INT,
 	 FIELD(config_sessions, mbufs),

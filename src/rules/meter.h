@@ -47,3 +47,18 @@ static inline uint64_t meter_charge(uint64_t tat, uint64_t now, uint64_t units)
 {
 	return (tat > now ? tat : now) + units;
 }
+
+// A bucket holds at least so many bytes: with less than a packet, what is not used until the next one comes
+// would be lost, and a low rate never reached.
+#define METER_LEAST_BYTES 1500
+
+// The same for a packet of so many bytes at this cost, where `burst` may be less than those bytes. Signed,
+// since a low rate's bucket may have begun to fill before time itself did.
+static inline uint64_t meter_charge_bytes(uint64_t tat, uint64_t now, uint64_t burst,
+					  meter_cost cost, uint32_t bytes)
+{
+	int64_t lack = (int64_t)(meter_units(cost, METER_LEAST_BYTES) - burst);
+	int64_t from = (int64_t)now - (lack > 0 ? lack : 0);
+
+	return (uint64_t)((int64_t)tat > from ? (int64_t)tat : from) + meter_units(cost, bytes);
+}

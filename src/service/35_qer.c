@@ -55,7 +55,7 @@ void qer_listed_charge(struct worker *w, const struct pkt *p)
 		struct meter *meter = meter_of(w, p, meters[i]);
 		uint64_t *tat = tat_of(p, meter, meters[i]);
 
-		*tat = meter_charge(*tat, w->now, meter_units(meter->cost, p->user_bytes));
+		*tat = meter_charge_bytes(*tat, w->now, w->meter_burst, meter->cost, p->user_bytes);
 		if (meter->packet_units)
 			meter->packet_tat = meter_charge(meter->packet_tat, w->now,
 							 meter->packet_units);

@@ -19,8 +19,8 @@ void qer_drop(struct worker *w, struct pkt *p) __attribute__((cold));
 static inline void qer_charge(struct worker *w, struct session_line *line, unsigned meter,
 			      uint32_t bytes)
 {
-	line->tat[meter] = meter_charge(line->tat[meter], w->now,
-					meter_units(line->cost[meter], bytes));
+	line->tat[meter] = meter_charge_bytes(line->tat[meter], w->now, w->meter_burst,
+					      line->cost[meter], bytes);
 }
 
 static inline void qer_one(struct worker *w, struct pkt *p)

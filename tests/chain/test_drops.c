@@ -352,10 +352,10 @@ static void policy(void)
 		enum drop reason;
 		unsigned payload, pass;
 	} rows[] = {
-		// 10 ms of burst at 1 Mb/s are 1,250 bytes, and one packet more.
-		{RIG_RATE, DROP_rate_exceeded, 1372, 1},
-		{RIG_RATES, DROP_rate_exceeded, 1372, 1},
-		{RIG_RATE, DROP_rate_exceeded, 272, 5},
+		// 10 ms of burst at 1 Mb/s would be 1,250 bytes; it is 1,500, and one packet more.
+		{RIG_RATE, DROP_rate_exceeded, 1372, 2},
+		{RIG_RATES, DROP_rate_exceeded, 1372, 2},
+		{RIG_RATE, DROP_rate_exceeded, 271, 6},
 		{RIG_PACKET_RATE, DROP_rate_exceeded, 0, 1},
 		{RIG_QUOTA, DROP_quota_used, 972, 20},
 	};

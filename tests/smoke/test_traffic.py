@@ -93,9 +93,9 @@ def iperf_server(laid):
         server.wait()
 
 
-def rate_bps(laid, *more):
+def rate_bps(laid, *more, seconds=SECONDS):
     """What the receiver of a TCP connection got."""
-    done = laid.ran.run("iperf3", "-c", topology.N6_DN, "-B", UE, "--bind-dev", "ue0", "-t", SECONDS,
+    done = laid.ran.run("iperf3", "-c", topology.N6_DN, "-B", UE, "--bind-dev", "ue0", "-t", seconds,
                         "-J", *more, timeout=60)
     return json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"]
 

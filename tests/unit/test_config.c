@@ -214,7 +214,7 @@ static const struct {
 	{"sessions", "reuse_s", 60, 0, 86400, false},
 	{"sessions", "handoff_ring", 1024, 64, 65536, true},
 	{"sessions", "hold_packets", 32, 0, 1024, false},
-	{"sessions", "rate_burst_us", 10000, 0, 10000000, false},
+	{"sessions", "rate_burst_us", 200000, 0, 10000000, false},
 	{"sessions", "mbufs", 16384, 1024, 16777216, false},
 	{"sessions", "buffer_packets", 64, 0, 65535, false},
 	{"sessions", "buffer_bytes", 131072, 0, 1073741824, false},

@@ -58,6 +58,28 @@ static void test_burst(void)
 	CU_ASSERT(bits > 1.009 * 50e6 && bits < 1.011 * 50e6);
 }
 
+// A low rate is reached though its burst is less than a packet, and what comes is not much more than the rate.
+static void test_low_rates(void)
+{
+	static const uint32_t sizes[] = {64, 512, 1400, 1500};
+	const uint64_t burst = METER_UNITS_PER_SEC / 100;
+	const meter_cost cost = meter_cost_of(20 * KBPS);
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint64_t step = meter_units(cost, sizes[i]) * 4 / 5;
+		uint64_t now = 0, tat = 0;
+		unsigned n = 0;
+
+		// As if it had rested: the clock starts with it. 1,000 packets at the rate.
+		for (; now < 1250 * step; now += step)
+			if (meter_passes(tat, now, burst)) {
+				tat = meter_charge_bytes(tat, now, burst, cost, sizes[i]);
+				n++;
+			}
+		CU_ASSERT(n >= 999 && n <= 1001 + 1500 / sizes[i]);
+	}
+}
+
 static void test_costs(void)
 {
 	CU_ASSERT_EQUAL(meter_cost_of(0), 0);
@@ -94,6 +116,7 @@ static void test_time(void)
 static CU_TestInfo tests[] = {
 	{"rates are exact", test_rates},
 	{"a burst passes once", test_burst},
+	{"a low rate is reached", test_low_rates},
 	{"costs of rates", test_costs},
 	{"time", test_time},
 	CU_TEST_INFO_NULL,
