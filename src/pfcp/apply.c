@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "neigh/neigh.h"
 #include "pfcp/ue_addr.h"
+#include "pfcp/inactivity.h"
 #include "rules/arena.h"
 #include "rules/check.h"
 #include "rules/compile.h"
@@ -549,6 +550,7 @@ static void change_commit(struct n4_change *change)
 	n4_session_cp_set(n4, session, change->cp_seid, &change->cp_addr);
 	rules_settled(session->rules);
 	session_edge_note(n4, session);
+	inactivity_given(n4, session);
 	change->rules = NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "rules/endpoint.h"
+#include "pfcp/inactivity.h"
 
 int decode_fault(const struct decode *d, enum pfcp_cause cause, uint16_t ie, const char *text)
 {
@@ -355,7 +356,7 @@ int decode_rules(const struct n4_env *env, const struct pfcp_msg *msg, struct ru
 {
 	struct decode d = {.env = env, .rules = rules, .fault = fault, .ies = msg->ies};
 
-	if (check_served(msg, fault) < 0)
+	if (check_served(msg, fault) < 0 || inactivity_decode(msg, rules, fault) < 0)
 		return -EINVAL;
 	for (size_t i = 0; i < DECODE_ROWS(steps); i++) {
 		struct pfcp_cursor ies = msg->ies;

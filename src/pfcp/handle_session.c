@@ -16,6 +16,7 @@
 #include "pfcp/decode.h"
 #include "pfcp/downlink.h"
 #include "pfcp/handle_set.h"
+#include "pfcp/inactivity.h"
 #include "pfcp/report.h"
 #include "pfcp/session_set.h"
 #include "pfcp/smf_set.h"
@@ -404,6 +405,7 @@ static void session_tick(struct n4 *n4)
 {
 	session_refresh_tick(n4);
 	n4_downlink_tick(n4);
+	inactivity_tick(n4);
 	n4_reports_tick(n4);
 }
 

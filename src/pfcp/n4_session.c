@@ -13,6 +13,7 @@
 #include "base/rest.h"
 #include "pfcp/assoc.h"
 #include "pfcp/apply.h"
+#include "pfcp/inactivity.h"
 #include "pfcp/pfd.h"
 #include "pfcp/downlink.h"
 #include "pfcp/report.h"
@@ -107,6 +108,8 @@ int n4_sessions_init(struct n4 *n4)
 		buckets *= 2;
 	TAILQ_INIT(&table->refresh);
 	TAILQ_INIT(&table->reporting);
+	for (unsigned i = 0; i < N4_INACTIVITY_WHEEL; i++)
+		TAILQ_INIT(&table->silent[i]);
 	TAILQ_INIT(&table->of_apps);
 	table->mask = buckets - 1;
 	table->buckets = calloc(buckets, sizeof(struct n4_session *));
@@ -286,6 +289,7 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	n4_downlink_free(n4, session);
 	cp_remove(n4->sessions, session);
 	session_edge_forget(n4, session);
+	inactivity_end(session);
 	if (session->refresh)
 		TAILQ_REMOVE(&n4->sessions->refresh, session, of_refresh);
 	rest_add(n4->sessions->seids, session->seid, clock_now_ns());

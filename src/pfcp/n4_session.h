@@ -22,8 +22,9 @@
 #define N4_SESSION_WAITING_MAX 16 // requests that may wait for a session's turn
 
 struct n4_change;
-struct n4_downlink;  // pfcp/downlink.c
-struct n4_reporting; // pfcp/report.c
+struct n4_downlink;   // pfcp/downlink.c
+struct n4_inactivity; // pfcp/inactivity.c
+struct n4_reporting;  // pfcp/report.c
 struct pfcp_msg;
 struct session_batch;
 struct session_set;
@@ -66,8 +67,9 @@ struct n4_session {
 	struct n4_change *change; // under way, or NULL
 	struct n4_waiting_list waiting;
 	uint8_t n_waiting;
-	struct n4_reporting *reporting; // NULL: it never had a report
-	struct n4_downlink *downlink;   // NULL: no packet ever waited for its UE
+	struct n4_reporting *reporting;   // NULL: it never had a report
+	struct n4_downlink *downlink;     // NULL: no packet ever waited for its UE
+	struct n4_inactivity *inactivity; // NULL: its SMF does not ask for it
 	bool refresh; // what its rules compile to has changed: it is due for a change of its own
 	bool ending; // its association or a set of it ends, or it has a successor: it goes as soon as no change
 		// is under way
@@ -101,6 +103,9 @@ struct n4_session *n4_session_at(const struct n4 *n4, unsigned worker, uint32_t 
 TAILQ_HEAD(n4_refresh_list, n4_session);
 TAILQ_HEAD(n4_reporting_list, n4_reporting);
 TAILQ_HEAD(n4_downlink_list, n4_downlink);
+TAILQ_HEAD(n4_inactivity_list, n4_inactivity);
+
+#define N4_INACTIVITY_WHEEL 1024 // steps of a round
 
 struct n4_sessions {
 	struct n4_session **buckets;
@@ -122,6 +127,8 @@ struct n4_sessions {
 	struct n4_session **edges; // a heap, earliest first (edges.c); room for all sessions
 	uint32_t n_edges;
 	struct rest *seids; // of sessions that ended a short while ago
+	struct n4_inactivity_list silent[N4_INACTIVITY_WHEEL]; // watched: by when they are due
+	uint64_t silent_step;                                  // whose list is next
 	struct compile_conf compile;
 	uint8_t *ni_ifaces; // what compile points to
 };

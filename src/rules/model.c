@@ -100,6 +100,7 @@ struct rules *rules_clone(const struct rules *rules)
 	copy->n_endpoints = rules->n_endpoints;
 	copy->n_tunnels = rules->n_tunnels;
 	copy->n_picked = rules->n_picked;
+	copy->inactivity_s = rules->inactivity_s;
 	return copy;
 }
 

@@ -222,6 +222,7 @@ struct rules {
 	struct endpoint_rule *endpoints;
 	struct tunnel_rule *tunnels;
 	struct picked_ue *picked;
+	uint32_t inactivity_s; // User Plane Inactivity Timer, 0: none
 };
 
 // A deep copy; NULL without memory.
