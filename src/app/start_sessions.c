@@ -20,6 +20,7 @@
 #include "pfcp/downlink.h"
 #include "pfcp/node_report.h"
 #include "pfcp/pfd.h"
+#include "pfcp/remote_tunnels.h"
 #include "pipeline/pipeline.h"
 
 static_assert(CONFIG_IFACE_ADDRESSES_MAX <= PARSE_LOCAL_MAX &&
@@ -360,6 +361,13 @@ static void buffered(void *ctx, unsigned worker, const struct buffer_event *even
 	n4_downlink_data(upf->n4, worker, event);
 }
 
+static void tunnel_lost(void *ctx, uint32_t teid, const struct addr *peer)
+{
+	struct upf *upf = ctx;
+
+	n4_error_indication(upf->n4, teid, peer);
+}
+
 static int n4_make(struct upf *upf)
 {
 	static const enum n4_path_failure path_failures[] = {
@@ -424,6 +432,7 @@ static int n4_make(struct upf *upf)
 	conf.seid_rest_s = c->sessions.reuse_s;
 	conf.max_answers_per_peer = c->n4.requests_per_peer;
 	conf.max_reports = c->n4.reports;
+	conf.error_reports = c->gtpu.error_report;
 	conf.max_apps = c->n4.applications;
 	conf.max_app_pfds = c->n4.application_pfds;
 	conf.max_pfd_bytes = c->n4.pfd_bytes;
@@ -432,6 +441,8 @@ static int n4_make(struct upf *upf)
 		return no_memory("N4");
 	upf->control.buffered = buffered;
 	upf->control.buffered_ctx = upf;
+	upf->control.tunnel_lost = tunnel_lost;
+	upf->control.tunnel_lost_ctx = upf;
 	return apps_make(upf);
 }
 
@@ -461,6 +472,7 @@ void upf_sessions_free(struct upf *upf)
 {
 	control_drain(&upf->control); // what N4 and the CLI wait for
 	upf->control.buffered = NULL;
+	upf->control.tunnel_lost = NULL;
 	n4_free(upf->n4);
 	control_drain(&upf->control); // what the end of the sessions told the workers
 	neigh_free(upf->control.neigh);

@@ -196,6 +196,7 @@ struct config_gtpu {
 	uint32_t error_rate; // a second and worker
 	uint32_t error_quiet_ms;
 	bool udp6_checksum;
+	bool error_report;
 };
 
 struct config_cli {

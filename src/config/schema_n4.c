@@ -223,5 +223,10 @@ const struct schema_key schema_gtpu[] = {
 	 .help = "Whether packets into tunnels over IPv6 get a UDP checksum. false saves the sum over "
 		 "each packet, where every gNB and UPF is known to take 0 (RFC 6935, 6936): sockets of "
 		 "an operating system by default do not. What comes in is taken either way."},
+	{.name = "error_report",
+	 .type = SCHEMA_BOOL,
+	 FIELD(config_gtpu, error_report),
+	 .def = "true",
+	 .help = "Whether an SMF is told when a gNB or UPF says that it does not know a session's tunnel."},
 	{0},
 };

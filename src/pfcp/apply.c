@@ -14,6 +14,7 @@
 #include "neigh/neigh.h"
 #include "pfcp/ue_addr.h"
 #include "pfcp/inactivity.h"
+#include "pfcp/remote_tunnels.h"
 #include "rules/arena.h"
 #include "rules/check.h"
 #include "rules/compile.h"
@@ -521,6 +522,7 @@ static void give_all(struct n4 *n4, struct n4_session *session)
 	n4_slot_clear(n4, session);
 	slots_give(n4->env.slots, &session->slot);
 	app_rules_given(n4, session, session->rules, NULL);
+	remote_tunnels_given(n4, session, session->rules, NULL);
 	rules_free(session->rules);
 	session->rules = NULL;
 }
@@ -544,6 +546,7 @@ static void change_commit(struct n4_change *change)
 		app_rules_given(n4, session, session->rules, change->rules);
 	}
 	ue_addr_commit(n4, change->rules);
+	remote_tunnels_given(n4, session, session->rules, change->rules);
 	rules_free(session->rules);
 	session->rules = change->rules;
 	session->holding = change->holding;

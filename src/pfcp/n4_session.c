@@ -14,6 +14,7 @@
 #include "pfcp/assoc.h"
 #include "pfcp/apply.h"
 #include "pfcp/inactivity.h"
+#include "pfcp/remote_tunnels.h"
 #include "pfcp/pfd.h"
 #include "pfcp/downlink.h"
 #include "pfcp/report.h"
@@ -89,6 +90,7 @@ static void by_slot_fini(struct n4_sessions *table)
 static void table_free(struct n4_sessions *table)
 {
 	by_slot_fini(table);
+	remote_tunnels_free(table->remote_tunnels);
 	free(table->ni_ifaces);
 	free(table->edges);
 	rest_free(table->seids);
@@ -117,7 +119,10 @@ int n4_sessions_init(struct n4 *n4)
 	table->cp_keys[1] = rand_u64() | 1;
 	table->cp_buckets = calloc(buckets, sizeof(struct n4_session *));
 	table->seids = rest_new(SEIDS_RESTING_MAX);
-	if (!table->buckets || !table->cp_buckets || !table->seids || by_slot_init(n4, table) < 0 ||
+	if (n4->conf.error_reports)
+		table->remote_tunnels = remote_tunnels_new(n4->conf.max_sessions);
+	if (!table->buckets || !table->cp_buckets || !table->seids ||
+	    (n4->conf.error_reports && !table->remote_tunnels) || by_slot_init(n4, table) < 0 ||
 	    session_edges_init(table, n4->conf.max_sessions) < 0 ||
 	    compile_conf_init(n4, table) < 0) {
 		table_free(table);

@@ -128,6 +128,7 @@ struct n4_sessions {
 	uint32_t n_edges;
 	struct rest *seids; // of sessions that ended a short while ago
 	struct n4_inactivity_list silent[N4_INACTIVITY_WHEEL]; // watched: by when they are due
+	struct remote_tunnels *remote_tunnels;                 // NULL: nobody wants to know
 	uint64_t silent_step;                                  // whose list is next
 	struct compile_conf compile;
 	uint8_t *ni_ifaces; // what compile points to

@@ -45,6 +45,23 @@ static void consume(struct worker *w, struct pkt *p, enum counter counter)
 	pkt_consume(w, p);
 }
 
+// Anyone on N3 can send them: the control thread is given no more than this.
+#define ERRORS_PER_SEC 1000
+#define ERRORS_AT_ONCE 32
+
+static void error_indication(struct worker *w, struct pkt *p)
+{
+	const uint64_t each = METER_UNITS_PER_SEC / ERRORS_PER_SEC;
+
+	worker_count(w, COUNTER_error_indication, 1);
+	if (!punt_has_room(w) || !meter_passes(w->error_tat, w->now, (ERRORS_AT_ONCE - 1) * each)) {
+		consume(w, p, COUNTER_error_indication_ignored);
+		return;
+	}
+	w->error_tat = meter_charge(w->error_tat, w->now, each);
+	punt_post(w, p, PUNT_ERROR_INDICATION);
+}
+
 // All but user packets: kinds that need no session, and End Markers.
 __attribute__((noinline)) static void parse_no_session(struct worker *w, struct turn *t,
 						       struct pkt *p)
@@ -72,7 +89,7 @@ __attribute__((noinline)) static void parse_no_session(struct worker *w, struct 
 		locate_tunnel(w, t, p); // without PKT_F_UP, so that dispatch knows it
 		return;
 	case PKT_ERROR_INDICATION:
-		consume(w, p, COUNTER_error_indication);
+		error_indication(w, p);
 		return;
 	case PKT_ARP:
 		punt_post(w, p, PUNT_ARP);

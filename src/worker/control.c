@@ -7,11 +7,29 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "packet/gtpu.h"
 #include "worker/mailbox.h"
 #include "worker/punt.h"
 
 #define PUNT_BURST 64
 #define EVENT_BURST 32
+
+static void error_indication(struct control *c, struct rte_mbuf *mbuf)
+{
+	const struct pkt *p = pkt_private(mbuf);
+	struct addr peer;
+	uint32_t teid;
+
+	if (gtpu_error_indication_decode(rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, p->user),
+					 p->user_bytes, &teid, &peer) < 0) {
+		c->stats.drop[DROP_bad_error_indication]++;
+	} else {
+		c->stats.counter[COUNTER_consumed]++;
+		if (c->tunnel_lost)
+			c->tunnel_lost(c->tunnel_lost_ctx, teid, &peer);
+	}
+	rte_pktmbuf_free(mbuf);
+}
 
 static void punt_one(struct control *c, unsigned worker, struct rte_mbuf *mbuf)
 {
@@ -21,6 +39,9 @@ static void punt_one(struct control *c, unsigned worker, struct rte_mbuf *mbuf)
 		return;
 	case PUNT_ND:
 		neigh_nd(c->neigh, worker, mbuf);
+		return;
+	case PUNT_ERROR_INDICATION:
+		error_indication(c, mbuf);
 		return;
 	case PUNT_WAIT_PEER:
 		neigh_wait_peer(c->neigh, worker, mbuf);

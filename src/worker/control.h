@@ -20,6 +20,9 @@ struct control {
 	// Takes word of packets that wait for a UE; NULL: nobody wants it.
 	void (*buffered)(void *ctx, unsigned worker, const struct buffer_event *event);
 	void *buffered_ctx;
+	// A peer does not know this tunnel of its; NULL: nobody wants to know.
+	void (*tunnel_lost)(void *ctx, uint32_t teid, const struct addr *peer);
+	void *tunnel_lost_ctx;
 };
 
 // Has the workers' events taken with their mails; the control struct must stay where it is.

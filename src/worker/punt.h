@@ -9,10 +9,11 @@
 #include "worker/worker.h"
 
 enum punt {
-	PUNT_ARP,           // ARP frame that came in
-	PUNT_ND,            // neighbour discovery that came in
-	PUNT_WAIT_PEER,     // finished frame for pkt->peer, whose link address is not known yet
-	PUNT_ECHO_RESPONSE, // GTP-U Echo Response that came in
+	PUNT_ARP,              // ARP frame that came in
+	PUNT_ND,               // neighbour discovery that came in
+	PUNT_WAIT_PEER,        // finished frame for pkt->peer, whose link address is not known yet
+	PUNT_ECHO_RESPONSE,    // GTP-U Echo Response that came in
+	PUNT_ERROR_INDICATION, // GTP-U Error Indication that came in
 	PUNT_WAIT_HOP, // user packet for an on-link address that is no peer yet: interface pkt->iface
 };
 

@@ -110,6 +110,7 @@ struct worker {
 	struct rte_rcu_qsbr *qsbr;
 	struct limit error_limit;     // of Error Indications
 	struct limit extension_limit; // of Supported Extension Headers Notifications
+	uint64_t error_tat;           // of Error Indications: a meter of the control thread's time
 
 	struct stats stats __rte_cache_aligned; // written by the worker, read by all
 	bool stop __rte_cache_aligned;          // written by the control thread

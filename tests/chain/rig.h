@@ -222,3 +222,5 @@ size_t rig_frame_down(const struct rig *rig, const struct rig_session *s,
 // An uplink G-PDU with a router solicitation from `source`.
 size_t rig_frame_solicit(const struct rig *rig, const struct rig_session *s, const char *source,
 			 uint8_t *frame);
+// The gNB's Error Indication about its tunnel with this TEID, or one that says nothing.
+size_t rig_frame_error(const struct rig *rig, uint32_t teid, bool says, uint8_t *frame);

@@ -516,3 +516,24 @@ size_t rig_frame_down(const struct rig *rig, const struct rig_session *s,
 
 	return at + user_write(frame + at, &dn, &ue, flow->dn_port, flow->ue_port, flow);
 }
+
+size_t rig_frame_error(const struct rig *rig, uint32_t teid, bool says, uint8_t *frame)
+{
+	uint32_t at = eth_to(rig, RIG_N3, false, frame);
+	uint8_t *udp = frame + at + IP4_BYTES;
+	struct addr gnb = addr_of(RIG_GNB);
+	uint32_t bytes = UDP_BYTES + GTPU_BYTES;
+
+	memset(udp, 0, UDP_BYTES + GTPU_BYTES);
+	udp[UDP_BYTES] = GTPU_VERSION;
+	udp[UDP_BYTES + 1] = GTPU_ERROR_INDICATION;
+	if (says)
+		bytes = UDP_BYTES +
+			gtpu_error_indication_build(udp + UDP_BYTES, teid, &gnb, GTPU_PORT);
+	be16_put(udp, GTPU_PORT);
+	be16_put(udp + 2, GTPU_PORT);
+	be16_put(udp + 4, (uint16_t)bytes);
+	ip4_write((struct ip4_head *)(frame + at), gnb.v4, addr_of(RIG_N3_ADDR).v4, IPPROTO_UDP,
+		  bytes);
+	return at + IP4_BYTES + bytes;
+}

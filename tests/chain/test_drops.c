@@ -291,6 +291,60 @@ static void nobody(void)
 	rig_end(rig);
 }
 
+// --- Error Indications -----------------------------------------------------------------------------------
+
+static struct {
+	unsigned n;
+	uint32_t teid;
+	struct addr peer;
+} lost;
+
+static void tunnel_lost(void *ctx, uint32_t teid, const struct addr *peer)
+{
+	lost.n++;
+	lost.teid = teid;
+	lost.peer = *peer;
+}
+
+// The control thread is told of the tunnel by either worker; what says nothing is dropped; and of many at once
+// no more are looked at than the limit.
+static void error_indications(void)
+{
+	enum { MANY = 500, AT_ONCE = 32 };
+	struct rig *rig = chain_rig(2);
+	uint8_t frame[RIG_FRAME_MAX];
+	struct addr gnb;
+
+	CU_ASSERT_EQUAL_FATAL(addr_parse(RIG_GNB, &gnb), 0);
+	clock_stop();
+	rig->control.tunnel_lost = tunnel_lost;
+	memset(&lost, 0, sizeof(lost));
+	for (unsigned via = 0; via < 2; via++) {
+		rig_send(rig, RIG_N3, via, frame, rig_frame_error(rig, 100 + via, true, frame));
+		rig_settle(rig);
+		CU_ASSERT(lost.n == via + 1 && lost.teid == 100 + via && addr_eq(&lost.peer, &gnb));
+		expect_drop(rig, RIG_N3, via, frame, rig_frame_error(rig, 0, false, frame),
+			    DROP_bad_error_indication);
+	}
+	clock_warp_ns((int64_t)NS_PER_SEC);
+	for (unsigned i = 0; i < MANY; i++) {
+		rig_send(rig, RIG_N3, 0, frame, rig_frame_error(rig, i, true, frame));
+		if (i % AT_ONCE == 0)
+			rig_turn(rig);
+	}
+	rig_settle(rig);
+	CU_ASSERT_EQUAL(lost.n, 2 + AT_ONCE);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_error_indication), 4 + MANY);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_error_indication_ignored), MANY - AT_ONCE);
+	// Without anybody who wants to know they end as well.
+	clock_warp_ns((int64_t)NS_PER_SEC);
+	rig->control.tunnel_lost = NULL;
+	rig_send(rig, RIG_N3, 0, frame, rig_frame_error(rig, 1, true, frame));
+	rig_settle(rig);
+	clock_start();
+	rig_end(rig);
+}
+
 // --- buffers ---------------------------------------------------------------------------------------------
 
 static struct rte_mbuf *mbuf_of(struct rig *rig, const uint8_t *frame, size_t bytes,
@@ -606,6 +660,7 @@ static CU_TestInfo tests[] = {
 	{"not for a router", not_for_a_router},
 	{"own addresses", own_addresses},
 	{"nobody there", nobody},
+	{"Error Indications", error_indications},
 	{"buffers", buffers},
 	{"tx full", tx_full},
 	{"punt full", punt_full},

@@ -21,7 +21,7 @@ static const struct outcome {
 	{"echo_request", .answered = true, .counter = COUNTER_gtpu_echo},
 	{"echo_response", .counter = COUNTER_gtpu_echo_response, .punted = true},
 	{"end_marker", .counter = COUNTER_end_marker, .drop = DROP_unknown_teid},
-	{"error_indication", .counter = COUNTER_error_indication, .consumed = true},
+	{"error_indication", .counter = COUNTER_error_indication, .punted = true},
 	{"icmp_echo", .answered = true, .counter = COUNTER_icmp_echo},
 	{"arp", .counter = COUNTER_punted, .punted = true},
 	{"nd", .counter = COUNTER_punted, .punted = true},

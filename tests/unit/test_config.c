@@ -439,6 +439,8 @@ static const struct {
 	{"gtpu", "udp6_checksum", "no", "false", NULL},
 	{"gtpu", "error_indication", "maybe", NULL, "\"maybe\" is neither true nor false"},
 	{"gtpu", "error_indication", "TRUE", NULL, "\"TRUE\" is neither true nor false"},
+	{"gtpu", "error_report", NULL, "true", NULL},
+	{"gtpu", "error_report", "no", "false", NULL},
 	{"cli", "socket", NULL, "/run/sluice/ctl.sock", NULL},
 	{"cli", "socket", "ctl.sock", NULL, "must be an absolute path"},
 	{"cli", "group", NULL, "\"\"", NULL},
