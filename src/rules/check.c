@@ -356,6 +356,16 @@ static int check_triggers(const struct check *c, const struct urr_rule *urr)
 	return 0;
 }
 
+// A rate that is guaranteed is within the largest one (TS 23.501 5.7.2.5).
+static int check_qer(const struct check *c, const struct qer_rule *qer)
+{
+	if (qer->has_gbr && qer->has_mbr &&
+	    (qer->gbr_up_bps > qer->mbr_up_bps || qer->gbr_down_bps > qer->mbr_down_bps))
+		return fault_rule(c->fault, PFCP_CAUSE_RULE_FAILURE, RULE_QER, qer->id, RULE_IE_GBR,
+				  "guaranteed bit rate above the maximum");
+	return 0;
+}
+
 static int check_urr(const struct check *c, const struct urr_rule *urr)
 {
 	for (unsigned i = 0; i < urr->n_linked; i++) {
@@ -402,6 +412,10 @@ int rules_check(const struct rules *rules, const struct rules_limits *limits,
 	}
 	for (unsigned i = 0; i < rules->n_fars; i++) {
 		if (check_far(&c, &rules->fars[i]) != 0)
+			return -EINVAL;
+	}
+	for (unsigned i = 0; i < rules->n_qers; i++) {
+		if (check_qer(&c, &rules->qers[i]) != 0)
 			return -EINVAL;
 	}
 	for (unsigned i = 0; i < rules->n_urrs; i++) {
