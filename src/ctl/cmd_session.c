@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "ctl/cmd.h"
+#include "ctl/meters_put.h"
 #include "ctl/rules_put.h"
 #include "pfcp/assoc.h"
 #include "pfcp/n4_session.h"
@@ -104,11 +106,12 @@ static const char *state_str(const struct n4_session *session)
 	return session->change ? "changing" : "up";
 }
 
-static void session_put(struct reply *r, const struct n4 *n4, const struct n4_session *session,
-			const struct mail *mail)
+// `answer` is its owner's, to MAIL_SESSION_COUNT.
+static void session_put(struct reply *r, const struct ctl_view *view,
+			const struct n4_session *session, const struct mail *answer)
 {
-	const struct session_counts *counts = &mail->session.counts;
-	const struct buffer_counts *held = &mail->session.buffer;
+	const struct session_counts *counts = &answer->session.counts;
+	const struct buffer_counts *held = &answer->session.buffer;
 	char text[NODE_ID_STRLEN];
 
 	reply_object_open(r, NULL);
@@ -132,7 +135,10 @@ static void session_put(struct reply *r, const struct n4 *n4, const struct n4_se
 		reply_uint(r, "buffer_ms", held->oldest_ms);
 	else
 		reply_null(r, "buffer_ms");
-	rules_put(r, n4, session->rules);
+	rules_put(r, view->n4, session->rules);
+	meters_put(r, session->rules, answer->result == 0 ? answer->session.policy : NULL,
+		   clock_now_ns() * METER_UNITS_PER_NS,
+		   view->workers[session->slot.owner]->meter_burst);
 	reply_object_close(r);
 }
 
@@ -160,9 +166,26 @@ static void counts_arrived(struct mail *mail, void *ctx)
 	if (!session || session->slot.version != mail->session.image.version)
 		fail_none(call);
 	else
-		session_put(&call->reply, call->view->n4, session, mail);
+		session_put(&call->reply, call->view, session, mail);
+	policy_free(mail->session.policy);
 	free(mail);
 	call_end(call);
+}
+
+// A mail that asks for its counts and, where it has QERs or URRs, for their state. NULL without memory.
+static struct mail *counts_ask(const struct n4_session *session, struct call *call)
+{
+	unsigned n_meters = rules_meter_places(session->rules);
+	unsigned n_usages = rules_usage_places(session->rules);
+	struct mail *mail = mail_new(MAIL_SESSION_COUNT, counts_arrived, call);
+
+	if (!mail)
+		return NULL;
+	mail->session.image.slot = session->slot.index;
+	mail->session.image.version = session->slot.version;
+	if (n_meters + n_usages > 0)
+		mail->session.policy = policy_new(n_meters, n_usages);
+	return mail;
 }
 
 bool cmd_show_session(struct call *call)
@@ -174,15 +197,11 @@ bool cmd_show_session(struct call *call)
 		fail_none(call);
 		return true;
 	}
-	mail = session->slot.owner < call->view->n_workers
-		       ? mail_new(MAIL_SESSION_COUNT, counts_arrived, call)
-		       : NULL;
+	mail = session->slot.owner < call->view->n_workers ? counts_ask(session, call) : NULL;
 	if (!mail) {
 		reply_fail(&call->reply, CTL_FAILED, "its worker cannot be asked");
 		return true;
 	}
-	mail->session.image.slot = session->slot.index;
-	mail->session.image.version = session->slot.version;
 	mail_post(call->view->workers[session->slot.owner], mail);
 	return false;
 }

@@ -382,8 +382,18 @@ static const char *gate_str(uint8_t gate)
 static void qers_put(struct reply *r, const struct rules *rules)
 {
 	static const char *const columns[] = {
-		"id",           "qfi",        "gate_up",      "gate_down", "mbr_up_bps",
-		"mbr_down_bps", "gbr_up_bps", "gbr_down_bps", NULL,
+		"id",
+		"qfi",
+		"gate_up",
+		"gate_down",
+		"mbr_up_bps",
+		"mbr_down_bps",
+		"gbr_up_bps",
+		"gbr_down_bps",
+		"averaging_window_ms",
+		"correlation_id",
+		"rqi",
+		NULL,
 	};
 
 	reply_table_open(r, "qers", columns);
@@ -399,6 +409,9 @@ static void qers_put(struct reply *r, const struct rules *rules)
 		number_put(r, qer->has_mbr, qer->mbr_down_bps);
 		number_put(r, qer->has_gbr, qer->gbr_up_bps);
 		number_put(r, qer->has_gbr, qer->gbr_down_bps);
+		number_put(r, qer->averaging_window_ms != 0, qer->averaging_window_ms);
+		number_put(r, qer->correlation_id != 0, qer->correlation_id);
+		reply_bool(r, NULL, qer->rqi);
 	}
 	reply_table_close(r);
 }

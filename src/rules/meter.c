@@ -42,3 +42,17 @@ uint64_t meter_rate(meter_cost cost)
 	return (uint64_t)(((unsigned __int128)METER_UNITS_PER_SEC * 8 << shift) /
 			  ((unsigned __int128)mantissa << METER_COST_SHIFT));
 }
+
+uint64_t meter_bytes_left(uint64_t tat, uint64_t now, uint64_t burst, meter_cost cost)
+{
+	uint64_t least = meter_units(cost, METER_LEAST_BYTES);
+	int64_t most = (int64_t)(burst > least ? burst : least);
+	int64_t left = (int64_t)(now + burst - tat);
+
+	if (!cost)
+		return UINT64_MAX;
+	if (left <= 0)
+		return 0;
+	return (uint64_t)((double)(left < most ? left : most) /
+			  ((double)METER_UNITS_PER_SEC * 8 / (double)meter_rate(cost)));
+}

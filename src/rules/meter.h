@@ -62,3 +62,6 @@ static inline uint64_t meter_charge_bytes(uint64_t tat, uint64_t now, uint64_t b
 
 	return (uint64_t)((int64_t)tat > from ? (int64_t)tat : from) + meter_units(cost, bytes);
 }
+
+// The bytes that would pass at once; a meter that costs nothing lets all pass. Not for workers.
+uint64_t meter_bytes_left(uint64_t tat, uint64_t now, uint64_t burst, meter_cost cost);

@@ -172,6 +172,19 @@ struct policy *session_policy_set(struct session_table *table, uint32_t slot, st
 	return old;
 }
 
+int session_policy_look(struct session_table *table, uint32_t slot, struct policy *ret)
+{
+	struct policy *policy = table->cold[slot].policy;
+
+	if (!policy || policy->n_meters != ret->n_meters || policy->n_usages != ret->n_usages)
+		return -ENOENT;
+	policy_gather(table, slot, policy);
+	memcpy(ret->meters, policy->meters, policy->n_meters * sizeof(policy->meters[0]));
+	memcpy(ret->usages, policy->usages, policy->n_usages * sizeof(policy->usages[0]));
+	policy_spread(table, slot, policy);
+	return 0;
+}
+
 // --- its end ---------------------------------------------------------------------------------------------
 
 int session_clear(struct session_table *table, uint32_t slot, uint32_t version,

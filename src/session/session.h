@@ -114,6 +114,8 @@ int session_clear(struct session_table *table, uint32_t slot, uint32_t version,
 // is copied, and the old one is given back, settled, for the control thread to free.
 struct policy *session_policy_set(struct session_table *table, uint32_t slot,
 				  struct policy *policy);
+// Copies the session's block, settled, into one of the same form. -ENOENT: it has another form, or none.
+int session_policy_look(struct session_table *table, uint32_t slot, struct policy *ret);
 void session_counts_get(const struct session_table *table, uint32_t slot,
 			struct session_counts *ret);
 

@@ -154,7 +154,11 @@ static int carry_out(struct worker *w, struct mail *mail)
 	case MAIL_SESSION_COUNT:
 		session_counts_get(&w->table, image->slot, &mail->session.counts);
 		buffer_counts_get(w, image->slot, &mail->session.buffer);
-		return 0;
+		if (!mail->session.policy)
+			return 0;
+		if (w->table.cold[image->slot].version != image->version)
+			return -ENOENT;
+		return session_policy_look(&w->table, image->slot, mail->session.policy);
 	case MAIL_BUFFER_DROP:
 	case MAIL_BUFFER_AGAIN:
 		return buffer_mail(w, mail);

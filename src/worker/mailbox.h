@@ -24,7 +24,7 @@ enum mail_type {
 	MAIL_SESSION_SET,   // image, tunnels, policy: install or replace a session
 	MAIL_POLICY_SET,    // image.slot, image.version, policy: that alone
 	MAIL_SESSION_CLEAR, // image.slot, image.version, tunnels: end it; counts are answered
-	MAIL_SESSION_COUNT, // image.slot: counts are answered
+	MAIL_SESSION_COUNT, // image.slot: counts are answered; image.version: policy, if any, is filled
 	MAIL_BUFFER_DROP,   // image.slot, image.version: drop the packets held
 	MAIL_BUFFER_AGAIN,  // the same: the SMF was not told of them after all
 	MAIL_PEER_SET,      // peer: write the worker's copy
@@ -47,6 +47,7 @@ struct mail {
 			struct session_place end_markers[MAIL_END_MARKERS];
 			// A new block of meters and usage, which may be NULL, if policy_new says that there
 			// is one; the worker gives the old one back in its place. CLEAR gives it back too.
+			// COUNT copies the session's into one of the same form.
 			bool policy_new;
 			bool buffer_drop; // SET: first drops the packets held
 			struct policy *policy;

@@ -109,6 +109,27 @@ static struct n4_session *session_open5gs(uint64_t seid)
 	return session_make(seid, rules);
 }
 
+// What its owner has of its QER: the uplink meter has dropped, and the bucket of the downlink's is half empty.
+static struct policy *policy_give(struct n4_session *session)
+{
+	const struct qer_rule *qer = session->rules->qers;
+	struct policy *policy;
+	struct meter *meters;
+
+	rules_places_assign(session->rules);
+	policy = policy_new(rules_meter_places(session->rules), rules_usage_places(session->rules));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(policy);
+	worker.meter_burst = METER_UNITS_PER_SEC / 5;
+	meters = policy->meters[0].side;
+	meters[SIDE_UP].cost = up[3].cost[0] = meter_cost_of(qer->mbr_up_bps);
+	meters[SIDE_UP].dropped = 3;
+	meters[SIDE_UP].dropped_bytes = 4200;
+	meters[SIDE_DOWN].cost = down[3].cost[0] = meter_cost_of(qer->mbr_down_bps);
+	down[3].tat[0] = clock_now_ns() * METER_UNITS_PER_NS + worker.meter_burst / 2;
+	cold[3] = (struct session_cold){.policy = policy, .version = session->slot.version};
+	return policy;
+}
+
 static void mail_run(void)
 {
 	mailbox_run(&worker, 16);
@@ -120,18 +141,19 @@ static void mail_run(void)
 
 static void test_show_session(void)
 {
+	struct policy *policy;
 	int status;
 	bool end;
 	int fd;
 
 	parts_open();
 	ctl_kit_open(&view);
-	session_open5gs(0xabcdef0123456789);
 	up[3] = (struct session_line){.packets = 12, .bytes = 3400};
 	down[3] = (struct session_line){.packets = 5, .bytes = 600};
 	cold[3].buffer = 1;
 	held = (struct buffer){.packets = 3, .bytes = 700, .held.first = &oldest};
 	worker.now = 1234 * NS_PER_MS * METER_UNITS_PER_NS;
+	policy = policy_give(session_open5gs(0xabcdef0123456789));
 	fd = peer_open();
 	peer_send(fd, "text show session 0xabcdef0123456789\n", 37);
 	CU_ASSERT_STRING_EQUAL(peer_read(fd, &end), ""); // its owner has not told yet
@@ -155,6 +177,8 @@ static void test_show_session(void)
 	close(fd);
 	ctl_kit_run();
 	ctl_kit_close();
+	policy_free(policy);
+	cold[3] = (struct session_cold){0};
 	parts_close();
 }
 
