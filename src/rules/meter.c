@@ -56,3 +56,17 @@ uint64_t meter_bytes_left(uint64_t tat, uint64_t now, uint64_t burst, meter_cost
 	return (uint64_t)((double)(left < most ? left : most) /
 			  ((double)METER_UNITS_PER_SEC * 8 / (double)meter_rate(cost)));
 }
+
+uint64_t meter_adapt(uint64_t tat, uint64_t now, uint64_t burst, meter_cost from, meter_cost to)
+{
+	const uint32_t bytes = 1u << 16;
+	double lack;
+
+	if (tat <= now)
+		return tat;
+	if (!from || !to)
+		return now;
+	lack = (double)(tat - now) * (double)meter_units(to, bytes) /
+	       (double)meter_units(from, bytes);
+	return now + (lack < (double)burst ? (uint64_t)lack : burst);
+}

@@ -65,3 +65,7 @@ static inline uint64_t meter_charge_bytes(uint64_t tat, uint64_t now, uint64_t b
 
 // The bytes that would pass at once; a meter that costs nothing lets all pass. Not for workers.
 uint64_t meter_bytes_left(uint64_t tat, uint64_t now, uint64_t burst, meter_cost cost);
+
+// The arrival time of a meter whose rate has become another: the bytes that its bucket lacks are the same, or
+// all of it where the new bucket holds fewer. Not for packets.
+uint64_t meter_adapt(uint64_t tat, uint64_t now, uint64_t burst, meter_cost from, meter_cost to);

@@ -172,6 +172,23 @@ struct policy *session_policy_set(struct session_table *table, uint32_t slot, st
 	return old;
 }
 
+void session_meters_adapt(struct session_table *table, uint32_t slot, const struct policy *old,
+			  uint64_t now, uint64_t burst)
+{
+	struct policy *policy = table->cold[slot].policy;
+
+	for (unsigned i = 0; policy && i < policy->n_meters && i < old->n_meters; i++)
+		for (unsigned side = 0; side < SIDES; side++) {
+			const struct meter *from = &old->meters[i].side[side];
+			struct meter *to = &policy->meters[i].side[side];
+			uint64_t *tat = i < POLICY_LINE_METERS ? &line_of(table, slot, side)->tat[i]
+							       : &to->tat;
+
+			if (!to->fresh && from->cost != to->cost)
+				*tat = meter_adapt(*tat, now, burst, from->cost, to->cost);
+		}
+}
+
 int session_policy_look(struct session_table *table, uint32_t slot, struct policy *ret)
 {
 	struct policy *policy = table->cold[slot].policy;

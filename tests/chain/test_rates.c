@@ -4,12 +4,16 @@
 // thousandths of what passes. What passes at once, before the rate sets in, is stated apart: the burst that the
 // configuration allows (the rig's is 10 ms at the rate, and no less than METER_LEAST_BYTES), and one packet.
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "chain.h"
 #include "packet/eth.h"
 #include "packet/ip.h"
 #include "packet/l4.h"
 #include "rules/meter.h"
+#include "session/policy_rules.h"
+#include "worker/mailbox.h"
 
 #define BURST_S 0.010 // of the rig
 #define OFFERED 1.25  // times the rate
@@ -292,6 +296,62 @@ static void not_charged(void)
 	rate_end(rig, &s);
 }
 
+// --- another rate ----------------------------------------------------------------------------------------
+
+static void rate_is_set(struct mail *mail, void *ctx)
+{
+	CU_ASSERT_EQUAL(mail->result, 0);
+	policy_free(mail->session.policy);
+	free(mail);
+}
+
+static void rate_set(struct rig *rig, const struct rig_session *s, struct rules *rules,
+		     uint64_t bps)
+{
+	struct mail *mail = mail_new(MAIL_POLICY_SET, NULL, NULL);
+
+	qer_rate(rules, 2, bps, bps);
+	rules_places_assign(rules);
+	rules_settled(rules);
+	if (!mail || policy_of_rules(rules, false, &mail->session.policy) != 0)
+		rig_die("no memory for meters");
+	mail->session.policy_new = true;
+	mail->session.image.slot = s->slot.index;
+	mail->session.image.version = s->slot.version;
+	mail->done = rate_is_set;
+	mail_post(rig->control.workers[s->slot.owner], mail);
+	rig_settle(rig);
+}
+
+// A rate that becomes another is the other one at once, though the bucket was empty: a debt of seconds at the
+// low rate is none to wait for at the high one, nor the other way round.
+static void updated(void)
+{
+	static const uint64_t bps[] = {100 * KBPS, 50 * MBPS, 1 * GBPS, 2 * MBPS, 0, 10 * MBPS};
+	struct rules *rules = rig_rules_new(0);
+	struct rig_session s;
+	struct stream stream;
+	struct rig *rig;
+
+	qer_rate(rules, 2, 20 * KBPS, 20 * KBPS);
+	rig = rate_rig(1, rules, &s);
+	stream_init(&stream, rig, &s, true, false, 5000, 500);
+	streams_offer(&stream, 1, 100 * KBPS, 1);
+	for (unsigned i = 0; i < RTE_DIM(bps); i++) {
+		double seconds = bps[i] < MBPS ? 20 : 1;
+		uint64_t before = stream.passed;
+
+		rate_set(rig, &s, rules, bps[i]);
+		if (bps[i] == 0)
+			continue; // that is compiled, not metered
+		streams_offer(&stream, 1, OFFERED * (double)bps[i], seconds);
+		before = stream.passed - before;
+		CU_ASSERT_TRUE(near((double)before * 500, (double)bps[i] / 8 * seconds));
+	}
+	rules_free(rules);
+	rate_end(rig, &s);
+}
+
 // --- rates that are none ---------------------------------------------------------------------------------
 
 static void extremes(void)
@@ -330,6 +390,7 @@ static CU_TestInfo tests[] = {
 	{"one rate, within 1 %", rates},
 	{"a session's rate and a flow's", shared},
 	{"what is stopped uses up nothing", not_charged},
+	{"a rate becomes another", updated},
 	{"no rate, none at all, the largest", extremes},
 	CU_TEST_INFO_NULL,
 };

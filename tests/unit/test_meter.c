@@ -80,6 +80,36 @@ static void test_low_rates(void)
 	}
 }
 
+// What the bucket lacks when its rate changes is the same number of bytes, and no more than the new one holds.
+static void test_adapt(void)
+{
+	static const struct {
+		uint64_t from, to;
+		uint32_t lack, still; // bytes
+	} rows[] = {
+		{1000 * KBPS, 1000 * KBPS, 20000, 20000},
+		{1000 * KBPS, 50000 * KBPS, 20000, 20000},
+		{50000 * KBPS, 1000 * KBPS, 20000, 20000},
+		{50000 * KBPS, 1000 * KBPS, 100000, 25000},
+		{1 * KBPS, 10000000 * KBPS, 1500, 1500},
+		{10000000 * KBPS, 1 * KBPS, 1500, 25},
+		{0, 1000 * KBPS, 20000, 0},
+		{1000 * KBPS, 0, 20000, 0},
+	};
+	const uint64_t burst = METER_UNITS_PER_SEC / 5, now = 1000 * METER_UNITS_PER_SEC;
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		meter_cost from = meter_cost_of(rows[i].from), to = meter_cost_of(rows[i].to);
+		uint64_t lack = from ? meter_units(from, rows[i].lack) : burst;
+		uint64_t tat = meter_adapt(now + lack, now, burst, from, to);
+		uint64_t want = meter_units(to, rows[i].still);
+
+		CU_ASSERT(tat >= now + want - want / 1000 - 1 &&
+			  tat <= now + want + want / 1000 + 1);
+		CU_ASSERT_EQUAL(meter_adapt(now - 7, now, burst, from, to), now - 7);
+	}
+}
+
 static void test_costs(void)
 {
 	CU_ASSERT_EQUAL(meter_cost_of(0), 0);
@@ -117,6 +147,7 @@ static CU_TestInfo tests[] = {
 	{"rates are exact", test_rates},
 	{"a burst passes once", test_burst},
 	{"a low rate is reached", test_low_rates},
+	{"another rate", test_adapt},
 	{"costs of rates", test_costs},
 	{"time", test_time},
 	CU_TEST_INFO_NULL,
