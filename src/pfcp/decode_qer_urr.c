@@ -119,19 +119,7 @@ static int take_averaging_window(struct decode *d, void *rule, const struct pfcp
 	return ie->len > 0 ? decode_u32(d, ie, &qer->averaging_window_ms) : 0;
 }
 
-// Packet rate status reports are of the Cellular IoT features, which are not offered.
-static int take_control_indications(struct decode *d, void *rule, const struct pfcp_ie *ie)
-{
-	uint8_t value = 0;
-
-	if (ie->len > 0 && decode_u8(d, ie, &value) < 0)
-		return -EINVAL;
-	if (value & PFCP_QER_CONTROL_INDICATIONS_RCSR)
-		return decode_fault(d, PFCP_CAUSE_NOT_SUPPORTED, ie->type,
-				    "packet rate status reports are not offered");
-	return 0;
-}
-
+// Reports of what a packet rate has left (QER Control Indications) are refused, as are all without a row.
 static const struct decode_row qer_rows[] = {
 	{PFCP_IE_QER_CORRELATION_ID, false, take_correlation_id},
 	{PFCP_IE_GATE_STATUS, true, take_gate},
@@ -142,7 +130,6 @@ static const struct decode_row qer_rows[] = {
 	{PFCP_IE_RQI, false, take_rqi},
 	{PFCP_IE_PAGING_POLICY_INDICATOR, false, take_ppi},
 	{PFCP_IE_AVERAGING_WINDOW, false, take_averaging_window},
-	{PFCP_IE_QER_CONTROL_INDICATIONS, false, take_control_indications},
 };
 
 int decode_qer(struct decode *d, struct qer_rule *qer, const struct pfcp_ie *group)

@@ -25,10 +25,10 @@ enum mail_type {
 	MAIL_POLICY_SET,    // image.slot, image.version, policy: that alone
 	MAIL_SESSION_CLEAR, // image.slot, image.version, tunnels: end it; counts are answered
 	MAIL_SESSION_COUNT, // image.slot: counts are answered; image.version: policy, if any, is filled
-	MAIL_BUFFER_DROP,   // image.slot, image.version: drop the packets held
-	MAIL_BUFFER_AGAIN,  // the same: the SMF was not told of them after all
-	MAIL_PEER_SET,      // peer: write the worker's copy
-	MAIL_NOTHING,       // only comes back: every mail before it has been carried out
+	MAIL_BUFFER_DROP,  // image.slot, image.version: drop the packets held
+	MAIL_BUFFER_AGAIN, // the same: the SMF was not told of them after all
+	MAIL_PEER_SET,     // peer: write the worker's copy
+	MAIL_NOTHING,      // only comes back: every mail before it has been carried out
 };
 
 struct mail {

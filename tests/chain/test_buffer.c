@@ -324,10 +324,10 @@ static void charged_once(void)
 	send_numbers(rig, &s, false, 0, 0, 30);
 	rig_settle(rig);
 	CU_ASSERT_EQUAL(held(rig), 30);
-	change_to(rig, &s, RIG_RATE, APPLY_FORW); // 1,250 bytes of burst, and one packet
-	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_down), 13);
-	CU_ASSERT_EQUAL(rig_drops(rig, DROP_rate_exceeded), 17);
-	expect_numbers(rig, &s, false, 0, 13);
+	change_to(rig, &s, RIG_RATE, APPLY_FORW); // 1,500 bytes of burst, and one packet
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_down), 16);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_rate_exceeded), 14);
+	expect_numbers(rig, &s, false, 0, 16);
 	clock_start();
 	end(rig, &s);
 }

@@ -150,10 +150,10 @@ static void test_show_session(void)
 	ctl_kit_open(&view);
 	up[3] = (struct session_line){.packets = 12, .bytes = 3400};
 	down[3] = (struct session_line){.packets = 5, .bytes = 600};
+	policy = policy_give(session_open5gs(0xabcdef0123456789));
 	cold[3].buffer = 1;
 	held = (struct buffer){.packets = 3, .bytes = 700, .held.first = &oldest};
 	worker.now = 1234 * NS_PER_MS * METER_UNITS_PER_NS;
-	policy = policy_give(session_open5gs(0xabcdef0123456789));
 	fd = peer_open();
 	peer_send(fd, "text show session 0xabcdef0123456789\n", 37);
 	CU_ASSERT_STRING_EQUAL(peer_read(fd, &end), ""); // its owner has not told yet
