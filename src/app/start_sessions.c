@@ -325,7 +325,9 @@ static int apps_make(struct upf *upf)
 }
 
 static_assert(CONFIG_PREDEFINED_MAX == PREDEFINED_MAX_RULES &&
-		      CONFIG_FLOWS_MAX == PREDEFINED_MAX_FILTERS,
+		      CONFIG_FLOWS_MAX == PREDEFINED_MAX_FILTERS &&
+		      sizeof(((struct config_predefined *)0)->name) ==
+			      sizeof(((struct predefined_rule *)0)->name),
 	      "every rule of the configuration has room");
 
 // The configuration has been checked: names fit and flows parse.
@@ -342,7 +344,7 @@ static void predefined_fill(struct upf *upf)
 		const struct config_predefined *c = &upf->config.predefined[i];
 		struct predefined_rule *rule = &upf->predefined[i];
 
-		snprintf(rule->name, sizeof(rule->name), "%s", c->name);
+		memcpy(rule->name, c->name, sizeof(rule->name)); // ended by a NUL, as checked
 		rule->precedence = c->precedence;
 		rule->action = actions[c->action];
 		rule->ni = (uint16_t)c->ni;

@@ -224,7 +224,7 @@ static void test_race(void)
 	late_len = 0;
 	msg_begin(REPORT_RESPONSE, seid);
 	kit.len = 12;
-	put(kit.answer[12] << 16 | kit.answer[13] << 8 | kit.answer[14], 3);
+	put((uint32_t)kit.answer[12] << 16 | (uint32_t)kit.answer[13] << 8 | kit.answer[14], 3);
 	put(0, 1);
 	ie_number(19, 1, 1);
 	late_len = kit.len;
