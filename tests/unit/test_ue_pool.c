@@ -343,6 +343,7 @@ static void claims_model(void)
 	CU_ASSERT_EQUAL(wrong, 0);
 	CU_ASSERT_TRUE(refused > ROUNDS / 20);
 	claims_free(claims);
+	locator_free(loc); // of all tests
 }
 
 static int eal(void)
