@@ -60,7 +60,8 @@ static bool is_request(uint8_t type)
 	return type < REQUEST_TYPES_ODD ? type & 1 || type == 12 || type == 14 : !(type & 1);
 }
 
-static int fuzz_send(void *ctx, const struct endpoint *to, const uint8_t *bytes, size_t len)
+static int fuzz_send(void *ctx, const struct addr *local, const struct endpoint *to,
+		     const uint8_t *bytes, size_t len)
 {
 	size_t header = bytes[0] & MUTATE_HEADER_S ? 16 : 8;
 
