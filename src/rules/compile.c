@@ -549,7 +549,7 @@ static int block_of(struct build *b)
 		.spans = b->spans,
 		.fars = b->fars,
 		.filters = b->filters.filters,
-		.sources = b->filters.filters + (b->filters.n - b->n_listed),
+		.sources = b->n_listed ? b->filters.filters + (b->filters.n - b->n_listed) : NULL,
 		.n_sources = b->n_listed,
 		.walk_max = b->conf->walk_max ? b->conf->walk_max : COMPILE_WALK_MAX,
 	};
