@@ -245,7 +245,10 @@ static void record(uint8_t control, const uint8_t *bytes, size_t len)
 	kit_run();
 	now = state_get();
 	state_is_whole(&now);
-	if (settled && answers == 1 && cause >= PFCP_CAUSE_REJECTED) // a refusal changes nothing
+	// A refusal changes nothing; but one that came in the place of a session, by its CP F-SEID, ends that first.
+	if (settled && answers == 1 && cause >= PFCP_CAUSE_REJECTED &&
+	    !(bytes[1] == PFCP_SESSION_ESTABLISHMENT_REQUEST &&
+	      now.sessions + 1 == before.sessions))
 		must(memcmp(&before, &now, sizeof(now)) == 0);
 }
 
