@@ -321,10 +321,10 @@ static int add_policy(const struct n4_change *change, struct mail *mail)
 {
 	const struct rules *old = change->session->rules;
 
-	if (!change->take_usage && old && policy_serves(old, change->rules))
+	if (old && policy_serves(old, change->rules))
 		return 0;
 	mail->session.policy_new = true;
-	return policy_of_rules(change->rules, change->take_usage, &mail->session.policy);
+	return policy_of_rules(change->rules, &mail->session.policy);
 }
 
 static void post(struct n4_change *change, struct mail *mail)

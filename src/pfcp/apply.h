@@ -31,7 +31,6 @@ struct n4_change {
 		uint16_t peer; // held until the owner has sent it; PEER_NONE: not yet
 	} end_markers[MAIL_END_MARKERS];
 	bool drop_buffer;      // what is held goes before the rules change
-	bool take_usage;       // the counts of all URRs are asked for, and begin anew
 	struct policy *policy; // what the owner had of meters and usage until the change, or NULL
 	unsigned mails;        // not back yet
 	void (*done)(struct n4_change

@@ -183,22 +183,6 @@ void n4_reports_drop(struct n4 *n4, struct n4_session *session)
 	session->reporting = NULL;
 }
 
-void n4_reports_put(struct n4 *n4, struct n4_session *session, struct pfcp_writer *w, uint16_t type)
-{
-	struct n4_reporting *r = session->reporting;
-	struct waiting_report *report, *next;
-
-	for (report = r ? STAILQ_FIRST(&r->reports) : NULL; report; report = next) {
-		next = STAILQ_NEXT(report, next);
-		if (report->report.kind != REPORT_USAGE || report->sent)
-			continue;
-		if (w->size - w->len < REPORT_ROOM)
-			break;
-		pfcp_usage_report_encode(w, type, &report->report.usage);
-		report_free(n4, r, report);
-	}
-}
-
 // --- sending ---------------------------------------------------------------------------------------------
 
 static void report_encode(struct pfcp_writer *w, const struct report *report)

@@ -40,11 +40,6 @@ struct report {
 // Has the session's SMF told. Never fails for the caller: what there is no room for is counted as lost.
 void n4_report(struct n4 *n4, struct n4_session *session, const struct report *report);
 
-// Takes the usage that has not been sent yet into an answer that is being written, as groups of this type
-// (USAGE_REPORT_MODIFICATION or USAGE_REPORT_DELETION), as far as there is room.
-void n4_reports_put(struct n4 *n4, struct n4_session *session, struct pfcp_writer *w,
-		    uint16_t type);
-
 // Whether a report of this kind waits or is under way.
 bool n4_report_waits(const struct n4_session *session, enum report_kind kind);
 

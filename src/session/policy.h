@@ -40,9 +40,8 @@ struct meters {
 };
 
 // How a new block takes over the state that the session's old one has at the same place.
-#define USAGE_F_FRESH 0x01   // not at all: another URR's
-#define USAGE_F_RESTART 0x02 // what was counted is taken: counts begin at 0 again
-#define USAGE_F_QUOTA 0x04   // the quota in the new block is a new grant
+#define USAGE_F_FRESH 0x01 // not at all: another URR's
+#define USAGE_F_QUOTA 0x04 // the quota in the new block is a new grant
 // What a URR is about.
 #define USAGE_F_LINE 0x10    // place 0: counted in the session's lines
 #define USAGE_F_STOPPED 0x20 // its quota is used up: packets do not pass
@@ -62,9 +61,8 @@ struct usage {
 	// What marks need.
 	int64_t threshold[USAGE_VOLUMES]; // bytes since the last report at which one is due
 	int64_t quota[USAGE_VOLUMES];     // bytes left, as of the grant
-	uint32_t first_s, last_s; // of its packets: seconds of the worker's clock, 0: none yet
 	uint16_t flags;
-	uint16_t spare;
+	uint16_t spare[5];
 	uint32_t dropped; // packets that a used up quota stopped
 };
 static_assert(sizeof(struct usage) == 128, "two cache lines, the first for counting");

@@ -52,7 +52,7 @@ static void volumes_fill(int64_t ret[USAGE_VOLUMES], const struct urr_volumes *v
 	ret[USAGE_DOWN] = volume_of(volumes, VOLUME_DOWN, volumes->down);
 }
 
-static void usage_fill(struct usage *usage, const struct urr_rule *urr, bool take)
+static void usage_fill(struct usage *usage, const struct urr_rule *urr)
 {
 	volumes_fill(usage->threshold, &urr->threshold);
 	volumes_fill(usage->quota, &urr->quota);
@@ -62,8 +62,6 @@ static void usage_fill(struct usage *usage, const struct urr_rule *urr, bool tak
 		usage->flags |= USAGE_F_QUOTA;
 	if (urr->place == 1 && urr_is_plain(urr))
 		usage->flags |= USAGE_F_LINE;
-	if (take)
-		usage->flags |= USAGE_F_RESTART;
 }
 
 // Places without a rule have no limit and no mark.
@@ -74,7 +72,7 @@ static void usage_clear(struct usage *usage)
 	usage->flags = USAGE_F_FRESH;
 }
 
-int policy_of_rules(const struct rules *rules, bool take, struct policy **ret_policy)
+int policy_of_rules(const struct rules *rules, struct policy **ret_policy)
 {
 	unsigned n_meters = rules_meter_places(rules), n_usages = rules_usage_places(rules);
 	struct policy *policy;
@@ -99,7 +97,7 @@ int policy_of_rules(const struct rules *rules, bool take, struct policy **ret_po
 		struct usage *usage = &policy->usages[rules->urrs[i].place - 1];
 
 		usage->flags = 0;
-		usage_fill(usage, &rules->urrs[i], take);
+		usage_fill(usage, &rules->urrs[i]);
 	}
 	*ret_policy = policy;
 	return 0;

@@ -12,6 +12,5 @@
 // Whether the owner's block serves these rules as well: no QER, no URR and no quota has changed.
 bool policy_serves(const struct rules *old, const struct rules *rules);
 
-// The block of rules that have their places, NULL where they need none. With `take` all counts begin anew.
-// -ENOMEM.
-int policy_of_rules(const struct rules *rules, bool take, struct policy **ret_policy);
+// The block of rules that have their places, NULL where they need none. -ENOMEM.
+int policy_of_rules(const struct rules *rules, struct policy **ret_policy);

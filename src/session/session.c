@@ -117,12 +117,8 @@ static void usage_carry(const struct usage *from, struct usage *to)
 	if (flags & USAGE_F_FRESH)
 		return;
 	to->dropped = from->dropped;
-	if (!(flags & USAGE_F_RESTART)) {
-		memcpy(to->bytes, from->bytes, sizeof(to->bytes));
-		memcpy(to->packets, from->packets, sizeof(to->packets));
-		to->first_s = from->first_s;
-		to->last_s = from->last_s;
-	}
+	memcpy(to->bytes, from->bytes, sizeof(to->bytes));
+	memcpy(to->packets, from->packets, sizeof(to->packets));
 	if (!(flags & USAGE_F_QUOTA)) {
 		memcpy(to->quota, from->quota, sizeof(to->quota));
 		to->flags |= from->flags & USAGE_F_STOPPED;

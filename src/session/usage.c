@@ -85,8 +85,6 @@ void usage_restart(const struct usage_at *at)
 		u->bytes[side] = 0;
 		u->packets[side] = 0;
 	}
-	u->first_s = 0;
-	u->last_s = 0;
 }
 
 // Bytes until the next mark of this kind; a mark that was passed and not yet reported is due at once.

@@ -14,8 +14,6 @@ static bool event_post(struct worker *w, const struct pkt *p, unsigned number, u
 		.version = w->table.cold[slot].version,
 		.place = (uint8_t)number,
 		.hits = (uint8_t)hits,
-		.first_s = u->first_s,
-		.last_s = u->last_s,
 	};
 
 	memcpy(event.bytes, u->bytes, sizeof(event.bytes));

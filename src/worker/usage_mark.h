@@ -13,9 +13,7 @@ struct usage_event {
 	uint32_t slot, version; // of the session
 	uint8_t place;          // number of the usage
 	uint8_t hits;           // USAGE_HIT_ bits
-	uint16_t spare;
-	uint32_t first_s, last_s;
-	uint32_t spare2;
+	uint16_t spare[3];
 	uint64_t bytes[SIDES], packets[SIDES];
 };
 

@@ -274,7 +274,7 @@ void rig_session_add(struct rig *rig, uint32_t n, const struct rules *given,
 	tunnels_take(rig, ret, rules, mail);
 	image_fill(ret, &compiled, &mail->session.image);
 	mail->session.policy_new = true;
-	if (policy_of_rules(rules, false, &mail->session.policy) != 0)
+	if (policy_of_rules(rules, &mail->session.policy) != 0)
 		rig_die("no memory for meters and usage");
 	mail_post(rig->control.workers[ret->slot.owner], mail);
 	down = session_ref_make(ret->slot.owner, ret->slot.index, ret->slot.version);
@@ -306,7 +306,7 @@ void rig_session_change(struct rig *rig, struct rig_session *s, const struct rul
 	rules_take(rig, s, rules, &compiled);
 	image_fill(s, &compiled, &mail->session.image);
 	mail->session.policy_new = true;
-	if (policy_of_rules(rules, false, &mail->session.policy) != 0)
+	if (policy_of_rules(rules, &mail->session.policy) != 0)
 		rig_die("no memory for meters and usage");
 	mail_post(rig->control.workers[s->slot.owner], mail);
 	rig_settle(rig);

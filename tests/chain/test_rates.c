@@ -313,7 +313,7 @@ static void rate_set(struct rig *rig, const struct rig_session *s, struct rules 
 	qer_rate(rules, 2, bps, bps);
 	rules_places_assign(rules);
 	rules_settled(rules);
-	if (!mail || policy_of_rules(rules, false, &mail->session.policy) != 0)
+	if (!mail || policy_of_rules(rules, &mail->session.policy) != 0)
 		rig_die("no memory for meters");
 	mail->session.policy_new = true;
 	mail->session.image.slot = s->slot.index;

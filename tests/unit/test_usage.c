@@ -97,7 +97,7 @@ static void replace(struct rules *rules, const struct model *m)
 
 	rules->urrs[0].threshold = volumes_of(m->threshold);
 	rules->urrs[0].quota = volumes_of(m->quota);
-	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, false, &policy), 0);
+	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
 	old = session_policy_set(&table, 0, policy);
 	if (old) {
 		CU_ASSERT_EQUAL(old->usages[0].bytes[0], m->bytes[0]);
@@ -188,7 +188,7 @@ static void test_places(void)
 	CU_ASSERT(rules_qer_lookup(rules, 1)->place == 1 &&
 		  rules_qer_lookup(rules, 2)->place == 0 && rules_qer_lookup(rules, 3)->place == 2);
 	CU_ASSERT(rules_meter_places(rules) == 2 && rules_usage_places(rules) == 3);
-	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, false, &policy), 0);
+	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
 	policy_free(session_policy_set(&table, 0, policy));
 	rules_settled(rules);
 	up.tat[0] = 111;
@@ -204,7 +204,7 @@ static void test_places(void)
 	CU_ASSERT(rules_qer_lookup(rules, 2)->place == 1 && rules_qer_lookup(rules, 2)->fresh);
 	CU_ASSERT(rules_qer_lookup(rules, 3)->place == 2 && !rules_qer_lookup(rules, 3)->fresh);
 	CU_ASSERT(rules_urr_lookup(rules, 9)->place == 1 && rules_urr_lookup(rules, 9)->fresh);
-	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, false, &policy), 0);
+	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
 	policy = session_policy_set(&table, 0, policy);
 	CU_ASSERT_EQUAL(policy->usages[0].bytes[SIDE_UP], 100);
 	CU_ASSERT_EQUAL(policy->meters[1].side[SIDE_UP].tat, 222);
@@ -235,7 +235,7 @@ static void test_extremes(void)
 						  .up = rows[i].quota,
 						  .down = rows[i].quota};
 		rules_places_assign(rules);
-		CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, false, &policy), 0);
+		CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
 		session_policy_set(&table, 0, policy);
 		CU_ASSERT_EQUAL((policy->usages[0].flags & USAGE_F_STOPPED) != 0, rows[i].stopped);
 		policy_free(session_policy_set(&table, 0, NULL));
