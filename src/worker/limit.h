@@ -1,4 +1,6 @@
-// How often a worker does what strangers make it do: so many at once, so many a second (GCRA).
+// How often a worker does what strangers make it do: so many at once, so many a second.
+//
+// A meter (rules/meter.h) in the units of its caller's clock, a packet being one interval.
 //
 // Worker. Times are of the turn (worker.now), so that no packet reads a clock.
 
@@ -6,6 +8,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "rules/meter.h"
 
 struct limit {
 	uint64_t next;      // when the next one is due, were they all evenly spaced
@@ -27,10 +31,8 @@ static inline struct limit limit_make(uint32_t rate, uint64_t hz, uint64_t from)
 
 static inline bool limit_pass(struct limit *limit, uint64_t now)
 {
-	uint64_t due = limit->next > now ? limit->next : now;
-
-	if (due - now > limit->tolerance)
+	if (!meter_passes(limit->next, now, limit->tolerance))
 		return false;
-	limit->next = due + limit->interval;
+	limit->next = meter_charge(limit->next, now, limit->interval);
 	return true;
 }
