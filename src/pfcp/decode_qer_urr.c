@@ -6,8 +6,6 @@
 
 #include "pfcp/decode.h"
 
-#define PPI_NONE 0xff
-
 // --- QER -------------------------------------------------------------------------------------------------
 
 static int take_gate(struct decode *d, void *rule, const struct pfcp_ie *ie)
@@ -99,7 +97,7 @@ static int take_ppi(struct decode *d, void *rule, const struct pfcp_ie *ie)
 {
 	struct qer_rule *qer = rule;
 
-	qer->ppi = PPI_NONE;
+	qer->ppi = RULES_PPI_NONE;
 	return ie->len > 0 ? decode_u8(d, ie, &qer->ppi) : 0;
 }
 
@@ -135,7 +133,7 @@ static const struct decode_row qer_rows[] = {
 int decode_qer(struct decode *d, struct qer_rule *qer, const struct pfcp_ie *group)
 {
 	if (!d->update)
-		qer->ppi = PPI_NONE;
+		qer->ppi = RULES_PPI_NONE;
 	return decode_group(d, qer, group, qer_rows, DECODE_ROWS(qer_rows));
 }
 

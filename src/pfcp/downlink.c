@@ -18,7 +18,6 @@
 #define DUE_A_TICK 4096                // looked at
 #define AGAIN_NS (1 * NS_PER_SEC)      // after a report that nobody took
 #define DELAY_UNIT_NS (50 * NS_PER_MS) // TS 29.244 8.2.28
-#define PPI_NONE 0xff
 
 struct n4_downlink {
 	TAILQ_ENTRY(n4_downlink) of_due;
@@ -64,7 +63,7 @@ static void service_fill(const struct rules *rules, const struct n4_downlink *d,
 			service->flags |= PFCP_DOWNLINK_DATA_SERVICE_INFORMATION_QFII;
 			service->qfi = qer->qfi;
 		}
-		if (qer->ppi != PPI_NONE) {
+		if (qer->ppi != RULES_PPI_NONE) {
 			service->flags |= PFCP_DOWNLINK_DATA_SERVICE_INFORMATION_PPI;
 			service->ppi = d->dscp;
 		}

@@ -25,6 +25,7 @@
 #define RULES_MAX_UES 8        // addresses of the UE, of one session
 #define RULES_MAX_FRAMED 16    // framed routes of one session
 #define RULES_NI_NONE 0xffff   // no Network Instance was given
+#define RULES_PPI_NONE 0xff    // no Paging Policy Indicator was given
 #define RULES_APP_NONE 0       // no Application ID was given
 
 // Source Interface and Destination Interface values (TS 29.244 8.2.2, 8.2.24).
@@ -151,7 +152,7 @@ struct qer_rule {
 	bool has_mbr, has_gbr, has_qfi, rqi; // no MBR: no limit; an MBR of 0 lets nothing pass
 	uint8_t gate_up, gate_down;          // 0 open, 1 closed
 	uint8_t qfi;
-	uint8_t ppi; // Paging Policy Indicator, 0xff none
+	uint8_t ppi; // Paging Policy Indicator, or RULES_PPI_NONE
 	uint32_t correlation_id;
 	uint64_t mbr_up_bps, mbr_down_bps, gbr_up_bps, gbr_down_bps;
 	uint16_t packet_rate_up, packet_rate_down; // packets in each time unit, 0: no limit
