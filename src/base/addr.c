@@ -180,6 +180,14 @@ bool prefix_eq(const struct prefix *a, const struct prefix *b)
 	return a->len == b->len && addr_eq(&a->addr, &b->addr);
 }
 
+bool prefixes_have(const struct prefix *prefixes, unsigned n, const struct prefix *prefix)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (prefix_eq(&prefixes[i], prefix))
+			return true;
+	return false;
+}
+
 bool endpoint_eq(const struct endpoint *a, const struct endpoint *b)
 {
 	return a->port == b->port && addr_eq(&a->addr, &b->addr);

@@ -64,6 +64,8 @@ char *endpoint_str(char buf[ENDPOINT_STRLEN], const struct endpoint *endpoint);
 
 bool addr_eq(const struct addr *a, const struct addr *b);
 bool prefix_eq(const struct prefix *a, const struct prefix *b);
+// Whether one of n prefixes equals this one.
+bool prefixes_have(const struct prefix *prefixes, unsigned n, const struct prefix *prefix);
 bool endpoint_eq(const struct endpoint *a, const struct endpoint *b);
 
 // Orders by family, then as unsigned network-order numbers: below, at or above 0.

@@ -107,20 +107,12 @@ static void ue_keys_del(struct n4 *n4, const struct n4_holding *holding,
 			ue_key_del(n4, &holding->ue_keys[i]);
 }
 
-static bool list_has(const struct prefix *list, unsigned n, const struct prefix *prefix)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (prefix_eq(&list[i], prefix))
-			return true;
-	return false;
-}
-
 static bool pdr_names(const struct pdr_rule *pdr, const struct ue_key *key)
 {
 	struct prefix own[RULES_MAX_PDR_UES];
 
-	return list_has(pdr->pdi.framed, pdr->pdi.n_framed, &key->prefix) ||
-	       list_has(own, rules_pdr_ues(pdr, own), &key->prefix);
+	return prefixes_have(pdr->pdi.framed, pdr->pdi.n_framed, &key->prefix) ||
+	       prefixes_have(own, rules_pdr_ues(pdr, own), &key->prefix);
 }
 
 // What brings this key in, for the answer.

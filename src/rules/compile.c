@@ -112,15 +112,6 @@ static void drop_asleep(struct build *b)
 
 // --- the UE's addresses ----------------------------------------------------------------------------------
 
-static bool prefixes_have(const struct prefix *prefixes, unsigned n, const struct prefix *prefix)
-{
-	for (unsigned i = 0; i < n; i++) {
-		if (prefix_eq(&prefixes[i], prefix))
-			return true;
-	}
-	return false;
-}
-
 static int source_add(struct build *b, const struct pdr_rule *rule, const struct prefix *prefix,
 		      unsigned most, enum rule_ie ie)
 {
