@@ -162,8 +162,7 @@ static void call_done(struct n4 *n4, const struct pfcp_msg *answer, void *ctx)
 	struct assoc_setup setup = {.addr = c->smf, .local = n4->local};
 	struct pfcp_fault fault = {0};
 	struct node_id id;
-	struct pfcp_ie ie;
-	uint64_t cause = 0;
+	uint8_t cause;
 
 	c->request = 0;
 	c->cause = 0;
@@ -171,10 +170,9 @@ static void call_done(struct n4 *n4, const struct pfcp_msg *answer, void *ctx)
 		call_failed(n4, c, "no answer");
 		return;
 	}
-	if (pfcp_ie_find(answer->ies, PFCP_IE_CAUSE, &ie) == 0)
-		pfcp_uint_decode(&ie, &cause, &fault);
+	cause = (uint8_t)pfcp_uint_find(answer->ies, PFCP_IE_CAUSE);
 	if (cause != PFCP_CAUSE_ACCEPTED) {
-		c->cause = (uint8_t)cause;
+		c->cause = cause;
 		call_failed(n4, c, pfcp_cause_str(c->cause));
 		return;
 	}

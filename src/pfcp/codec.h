@@ -141,6 +141,10 @@ int pfcp_ie_check(const struct pfcp_ie *ie, struct pfcp_fault *fault);
 // 69 for values that 3GPP rules out: see pfcp/codec_ie.c.
 int pfcp_uint_decode(const struct pfcp_ie *ie, uint64_t *ret_value, struct pfcp_fault *fault);
 
+// The same of the first IE of this type among these, where it says no more to be absent or bad than to be 0:
+// flags, the Cause of an answer. 0 for all three.
+uint64_t pfcp_uint_find(struct pfcp_cursor ies, uint16_t type);
+
 // int pfcp_<struct>_decode(ie, ret, fault) for every struct of pfcp/ie.h: 68 when cut off, 69 when its
 // flags contradict each other. The IE must be of a type that the struct belongs to.
 #define PFCP_DECLARE(name, IE)                                                                     \

@@ -231,6 +231,17 @@ int pfcp_uint_decode(const struct pfcp_ie *ie, uint64_t *ret_value, struct pfcp_
 	return rc;
 }
 
+uint64_t pfcp_uint_find(struct pfcp_cursor ies, uint16_t type)
+{
+	struct pfcp_fault unused;
+	struct pfcp_ie ie;
+	uint64_t value;
+
+	return pfcp_ie_find(ies, type, &ie) == 0 && pfcp_uint_decode(&ie, &value, &unused) == 0
+		       ? value
+		       : 0;
+}
+
 // Puts a value into its member.
 static void member_store(void *st, const struct pfcp_field *f, const struct pfcp_value *value)
 {

@@ -232,10 +232,8 @@ static int ies_check(struct pfcp_msg *msg, struct pfcp_cursor ies, struct level 
 // Whether this is a response whose Cause refuses.
 static bool msg_is_refusal(const struct pfcp_msg *msg)
 {
-	struct pfcp_ie ie;
-
-	return !msg->info->request && pfcp_ie_find(msg->ies, PFCP_IE_CAUSE, &ie) == 0 &&
-	       ie.len >= 1 && ie.data[0] >= PFCP_CAUSE_REJECTED;
+	return !msg->info->request &&
+	       pfcp_uint_find(msg->ies, PFCP_IE_CAUSE) >= PFCP_CAUSE_REJECTED;
 }
 
 int pfcp_msg_check(struct pfcp_msg *msg, struct pfcp_fault *fault)

@@ -198,19 +198,9 @@ static void bar_update(struct n4 *n4, struct n4_session *session, const struct p
 				 session->seid, fault.text);
 }
 
-static bool flag_given(const struct pfcp_msg *msg, uint16_t type, uint64_t flag)
-{
-	struct pfcp_fault unused;
-	struct pfcp_ie ie;
-	uint64_t flags;
-
-	return pfcp_ie_find(msg->ies, type, &ie) == 0 &&
-	       pfcp_uint_decode(&ie, &flags, &unused) == 0 && flags & flag;
-}
-
 bool n4_downlink_drops(const struct pfcp_msg *request)
 {
-	return flag_given(request, PFCP_IE_PFCPSMREQ_FLAGS, PFCP_PFCPSMREQ_FLAGS_DROBU);
+	return pfcp_uint_find(request->ies, PFCP_IE_PFCPSMREQ_FLAGS) & PFCP_PFCPSMREQ_FLAGS_DROBU;
 }
 
 // Whether the downlink report is what has been answered, or not: it waits no longer.
@@ -232,7 +222,7 @@ static void report_accepted(struct n4 *n4, struct n4_session *session,
 	sent_ended(session);
 	if (pfcp_ie_find(answer->ies, PFCP_IE_UPDATE_BAR_REPORT_RESPONSE, &ie) == 0)
 		bar_update(n4, session, &ie);
-	if (flag_given(answer, PFCP_IE_PFCPSRRSP_FLAGS, PFCP_PFCPSRRSP_FLAGS_DROBU))
+	if (pfcp_uint_find(answer->ies, PFCP_IE_PFCPSRRSP_FLAGS) & PFCP_PFCPSRRSP_FLAGS_DROBU)
 		owner_tell(n4, session, MAIL_BUFFER_DROP);
 }
 

@@ -246,13 +246,8 @@ static int check_pdn_type(const struct pfcp_msg *msg, struct pfcp_fault *fault)
 // The SEID that a session had before we restarted, when the SMF restores it (TS 29.244 5.22.3); else 0.
 static uint64_t restored_seid(const struct pfcp_msg *msg)
 {
-	struct pfcp_fault unused;
-	struct pfcp_ie ie;
-	uint64_t flags;
+	uint64_t flags = pfcp_uint_find(msg->ies, PFCP_IE_PFCPSEREQ_FLAGS);
 
-	if (pfcp_ie_find(msg->ies, PFCP_IE_PFCPSEREQ_FLAGS, &ie) < 0 ||
-	    pfcp_uint_decode(&ie, &flags, &unused) < 0)
-		return 0;
 	return flags & PFCP_PFCPSEREQ_FLAGS_RESTI ? msg->seid : 0;
 }
 

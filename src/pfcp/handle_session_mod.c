@@ -23,13 +23,11 @@ static void session_modified(struct n4_change *change)
 // Whether an Update FAR asks for End Markers: the flags stand inside its forwarding parameters.
 static bool wants_end_marker(const struct pfcp_ie *far)
 {
-	struct pfcp_fault unused;
 	struct pfcp_ie ie;
-	uint64_t flags;
 
 	return pfcp_ie_find(pfcp_ie_members(far), PFCP_IE_UPDATE_FORWARDING_PARAMETERS, &ie) == 0 &&
-	       pfcp_ie_find(pfcp_ie_members(&ie), PFCP_IE_PFCPSMREQ_FLAGS, &ie) == 0 &&
-	       pfcp_uint_decode(&ie, &flags, &unused) == 0 && flags & PFCP_PFCPSMREQ_FLAGS_SNDEM;
+	       pfcp_uint_find(pfcp_ie_members(&ie), PFCP_IE_PFCPSMREQ_FLAGS) &
+		       PFCP_PFCPSMREQ_FLAGS_SNDEM;
 }
 
 // The path has switched (TS 29.244 5.2.3.1): old tunnels are told that nothing more will come.

@@ -61,15 +61,10 @@ uint64_t release_left_ms(const struct assoc *a)
 static void update_done(struct n4 *n4, const struct pfcp_msg *answer, void *ctx)
 {
 	struct assoc *a = ctx;
-	struct pfcp_fault unused;
+	uint64_t cause = answer ? pfcp_uint_find(answer->ies, PFCP_IE_CAUSE) : 0;
 	char name[NODE_ID_STRLEN];
-	struct pfcp_ie ie;
-	uint64_t cause = 0;
 
 	a->update = 0;
-	// The answer has passed pfcp_msg_check, so the IE is there and whole.
-	if (answer && pfcp_ie_find(answer->ies, PFCP_IE_CAUSE, &ie) == 0)
-		pfcp_uint_decode(&ie, &cause, &unused);
 	if (cause == PFCP_CAUSE_ACCEPTED)
 		return;
 	a->awaited = false;

@@ -254,13 +254,6 @@ static void sent_end(struct n4 *n4, struct n4_reporting *r, bool taken)
 		due_put(n4, r, clock_now_ns() + (taken ? 0 : REPORT_AGAIN_NS));
 }
 
-static uint8_t cause_of(const struct pfcp_msg *answer)
-{
-	struct pfcp_ie ie;
-
-	return pfcp_ie_find(answer->ies, PFCP_IE_CAUSE, &ie) == 0 && ie.len > 0 ? ie.data[0] : 0;
-}
-
 static void report_failed(struct n4 *n4, struct n4_session *session)
 {
 	if (n4->sessions->report_failed)
@@ -271,14 +264,14 @@ static void report_answered(struct n4 *n4, const struct pfcp_msg *answer, void *
 {
 	struct n4_session *session = ctx; // the request is cancelled when it ends
 	struct n4_reporting *r = session->reporting;
-	uint8_t cause;
+	uint64_t cause;
 
 	if (!answer) {
 		sent_end(n4, r, false);
 		report_failed(n4, session);
 		return;
 	}
-	cause = cause_of(answer);
+	cause = pfcp_uint_find(answer->ies, PFCP_IE_CAUSE);
 	sent_end(n4, r, true);
 	if (cause == PFCP_CAUSE_ACCEPTED) {
 		if (n4->sessions->report_accepted)
