@@ -303,18 +303,19 @@ static void request_send(struct n4 *n4, struct n4_reporting *r)
 
 void n4_reports_tick(struct n4 *n4)
 {
-	struct n4_reporting *next = TAILQ_FIRST(&n4->sessions->reporting);
+	const struct n4_reporting *last = TAILQ_LAST(&n4->sessions->reporting, n4_reporting_list);
 	uint64_t now = clock_now_ns();
 
-	for (unsigned n = 0; next && n < REPORTS_A_TICK; n++) {
-		struct n4_reporting *r = next;
+	for (unsigned n = 0; last && n < REPORTS_A_TICK; n++) {
+		struct n4_reporting *r = TAILQ_FIRST(&n4->sessions->reporting);
+		bool done = r == last;
 
-		next = TAILQ_NEXT(r, of_due);
-		if (r->due_ns > now || r->session->assoc->state == ASSOC_LOST) {
-			due_put(n4, r, r->due_ns); // others have their turn
-			continue;
-		}
 		due_take(n4, r);
-		request_send(n4, r);
+		if (r->due_ns > now || r->session->assoc->state == ASSOC_LOST)
+			due_put(n4, r, r->due_ns); // others have their turn
+		else
+			request_send(n4, r);
+		if (done)
+			return;
 	}
 }
