@@ -100,11 +100,12 @@ static void policy_gather(const struct session_table *table, uint32_t slot, stru
 	}
 }
 
-static void meter_carry(const struct meter *from, struct meter *to)
+static void meter_carry(const struct meter *from, struct meter *to, uint64_t now, uint64_t burst)
 {
 	if (to->fresh)
 		return;
-	to->tat = from->tat;
+	to->tat = from->cost == to->cost ? from->tat
+					 : meter_adapt(from->tat, now, burst, from->cost, to->cost);
 	to->packet_tat = from->packet_tat;
 	to->dropped = from->dropped;
 	to->dropped_bytes = from->dropped_bytes;
@@ -125,11 +126,12 @@ static void usage_carry(const struct usage *from, struct usage *to)
 	}
 }
 
-static void policy_carry(const struct policy *from, struct policy *to)
+static void policy_carry(const struct policy *from, struct policy *to, uint64_t now, uint64_t burst)
 {
 	for (unsigned i = 0; i < to->n_meters && i < from->n_meters; i++)
 		for (unsigned side = 0; side < SIDES; side++)
-			meter_carry(&from->meters[i].side[side], &to->meters[i].side[side]);
+			meter_carry(&from->meters[i].side[side], &to->meters[i].side[side], now,
+				    burst);
 	for (unsigned i = 0; i < to->n_usages && i < from->n_usages; i++)
 		usage_carry(&from->usages[i], &to->usages[i]);
 }
@@ -153,7 +155,8 @@ static void policy_spread(const struct session_table *table, uint32_t slot,
 	}
 }
 
-struct policy *session_policy_set(struct session_table *table, uint32_t slot, struct policy *policy)
+struct policy *session_policy_set(struct session_table *table, uint32_t slot, struct policy *policy,
+				  uint64_t now, uint64_t burst)
 {
 	struct session_cold *cold = &table->cold[slot];
 	struct policy *old = cold->policy;
@@ -161,28 +164,11 @@ struct policy *session_policy_set(struct session_table *table, uint32_t slot, st
 	if (old)
 		policy_gather(table, slot, old);
 	if (old && policy)
-		policy_carry(old, policy);
+		policy_carry(old, policy, now, burst);
 	cold->policy = policy;
 	if (policy)
 		policy_spread(table, slot, policy);
 	return old;
-}
-
-void session_meters_adapt(struct session_table *table, uint32_t slot, const struct policy *old,
-			  uint64_t now, uint64_t burst)
-{
-	struct policy *policy = table->cold[slot].policy;
-
-	for (unsigned i = 0; policy && i < policy->n_meters && i < old->n_meters; i++)
-		for (unsigned side = 0; side < SIDES; side++) {
-			const struct meter *from = &old->meters[i].side[side];
-			struct meter *to = &policy->meters[i].side[side];
-			uint64_t *tat = i < POLICY_LINE_METERS ? &line_of(table, slot, side)->tat[i]
-							       : &to->tat;
-
-			if (!to->fresh && from->cost != to->cost)
-				*tat = meter_adapt(*tat, now, burst, from->cost, to->cost);
-		}
 }
 
 int session_policy_look(struct session_table *table, uint32_t slot, struct policy *ret)
@@ -209,7 +195,7 @@ int session_clear(struct session_table *table, uint32_t slot, uint32_t version,
 	if (cold->version != version)
 		return -ENOENT;
 	session_counts_get(table, slot, ret);
-	*ret_policy = session_policy_set(table, slot, NULL);
+	*ret_policy = session_policy_set(table, slot, NULL, 0, 0);
 	table->up[slot] = (struct session_line){0};
 	table->down[slot] = (struct session_line){0};
 	*cold = (struct session_cold){0};

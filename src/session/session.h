@@ -111,12 +111,10 @@ void session_set(struct session_table *table, const struct session_image *image)
 int session_clear(struct session_table *table, uint32_t slot, uint32_t version,
 		  struct session_counts *ret, struct policy **ret_policy);
 // Puts a new block of meters and usage in the place of the session's, which may be NULL as well: what goes on
-// is copied, and the old one is given back, settled, for the control thread to free.
-struct policy *session_policy_set(struct session_table *table, uint32_t slot,
-				  struct policy *policy);
-// After that: meters whose rate is another than in `old` hold as many bytes as before (rules/meter.h).
-void session_meters_adapt(struct session_table *table, uint32_t slot, const struct policy *old,
-			  uint64_t now, uint64_t burst);
+// is copied, and the old one is given back, settled, for the control thread to free. Meters whose rate changes
+// hold as many bytes as before: `now` and `burst` are the meters' (rules/meter.h), and unused without a block.
+struct policy *session_policy_set(struct session_table *table, uint32_t slot, struct policy *policy,
+				  uint64_t now, uint64_t burst);
 // Copies the session's block, settled, into one of the same form. -ENOENT: it has another form, or none.
 int session_policy_look(struct session_table *table, uint32_t slot, struct policy *ret);
 void session_counts_get(const struct session_table *table, uint32_t slot,

@@ -97,13 +97,10 @@ static void write_tunnels(struct worker *w, const struct mail *mail)
 
 static void policy_exchange(struct worker *w, struct mail *mail)
 {
-	uint32_t slot = mail->session.image.slot;
-
-	if (!mail->session.policy_new)
-		return;
-	mail->session.policy = session_policy_set(&w->table, slot, mail->session.policy);
-	if (mail->session.policy)
-		session_meters_adapt(&w->table, slot, mail->session.policy, w->now, w->meter_burst);
+	if (mail->session.policy_new)
+		mail->session.policy = session_policy_set(&w->table, mail->session.image.slot,
+							  mail->session.policy, w->now,
+							  w->meter_burst);
 }
 
 // The down line is closed again while packets that were held go first, so this comes last.

@@ -98,7 +98,7 @@ static void replace(struct rules *rules, const struct model *m)
 	rules->urrs[0].threshold = volumes_of(m->threshold);
 	rules->urrs[0].quota = volumes_of(m->quota);
 	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
-	old = session_policy_set(&table, 0, policy);
+	old = session_policy_set(&table, 0, policy, 0, 0);
 	if (old) {
 		CU_ASSERT_EQUAL(old->usages[0].bytes[0], m->bytes[0]);
 		CU_ASSERT_EQUAL(old->usages[0].bytes[1], m->bytes[1]);
@@ -155,7 +155,7 @@ static void run(bool in_line, uint64_t seed)
 		}
 	}
 	CU_ASSERT(n_hits > 100);
-	policy_free(session_policy_set(&table, 0, NULL));
+	policy_free(session_policy_set(&table, 0, NULL, 0, 0));
 	CU_ASSERT_EQUAL(m.sent, m.reported + m.bytes[0] + m.bytes[1]);
 	rules_free(rules);
 }
@@ -189,7 +189,7 @@ static void test_places(void)
 		  rules_qer_lookup(rules, 2)->place == 0 && rules_qer_lookup(rules, 3)->place == 2);
 	CU_ASSERT(rules_meter_places(rules) == 2 && rules_usage_places(rules) == 3);
 	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
-	policy_free(session_policy_set(&table, 0, policy));
+	policy_free(session_policy_set(&table, 0, policy, 0, 0));
 	rules_settled(rules);
 	up.tat[0] = 111;
 	up.tat[1] = 222;
@@ -205,12 +205,12 @@ static void test_places(void)
 	CU_ASSERT(rules_qer_lookup(rules, 3)->place == 2 && !rules_qer_lookup(rules, 3)->fresh);
 	CU_ASSERT(rules_urr_lookup(rules, 9)->place == 1 && rules_urr_lookup(rules, 9)->fresh);
 	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
-	policy = session_policy_set(&table, 0, policy);
+	policy = session_policy_set(&table, 0, policy, 0, 0);
 	CU_ASSERT_EQUAL(policy->usages[0].bytes[SIDE_UP], 100);
 	CU_ASSERT_EQUAL(policy->meters[1].side[SIDE_UP].tat, 222);
 	CU_ASSERT(up.tat[0] == 0 && up.tat[1] == 222 && up.left == 0);
 	policy_free(policy);
-	policy = session_policy_set(&table, 0, NULL);
+	policy = session_policy_set(&table, 0, NULL, 0, 0);
 	CU_ASSERT_EQUAL(policy->usages[0].bytes[SIDE_UP], 0);
 	policy_free(policy);
 	rules_free(rules);
@@ -236,9 +236,9 @@ static void test_extremes(void)
 						  .down = rows[i].quota};
 		rules_places_assign(rules);
 		CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
-		session_policy_set(&table, 0, policy);
+		session_policy_set(&table, 0, policy, 0, 0);
 		CU_ASSERT_EQUAL((policy->usages[0].flags & USAGE_F_STOPPED) != 0, rows[i].stopped);
-		policy_free(session_policy_set(&table, 0, NULL));
+		policy_free(session_policy_set(&table, 0, NULL, 0, 0));
 		rules_free(rules);
 	}
 }
