@@ -189,18 +189,11 @@ static bool response_take(struct neigh *n, const struct addr *from, uint16_t seq
 	return true;
 }
 
-// Parse has seen that the header is whole, and of which version.
-static struct addr outer_source(const uint8_t *ip)
-{
-	return ip[0] >> 4 == 4 ? addr_v4(((const struct ip4_head *)ip)->src)
-			       : addr_v6(((const struct ip6_head *)ip)->src);
-}
-
 void neigh_echo_response(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
 {
 	const struct pkt *p = rte_mbuf_to_priv(mbuf);
 	const uint8_t *frame = rte_pktmbuf_mtod(mbuf, const uint8_t *);
-	struct addr from = outer_source(frame + p->outer);
+	struct addr from = ip_source(frame + p->outer);
 	uint16_t sequence;
 	uint8_t recovery;
 

@@ -158,8 +158,7 @@ void neigh_wait_hop(struct neigh *n, unsigned worker, struct rte_mbuf *mbuf)
 {
 	const struct pkt *p = rte_mbuf_to_priv(mbuf);
 	const uint8_t *user = rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, p->user);
-	struct addr dst = p->family == 4 ? addr_v4(((const struct ip4_head *)user)->dst)
-					 : addr_v6(((const struct ip6_head *)user)->dst);
+	struct addr dst = ip_destination(user);
 	struct hop *hop;
 
 	hop = wanted_hop(n, p->iface, &dst);

@@ -206,15 +206,6 @@ static uint16_t outer_sport(const uint8_t *frame, const struct pkt *p)
 	return be16_get(ip + end.bytes);
 }
 
-// The outer destination: the address of ours that the frame was sent to.
-static struct addr outer_local(const uint8_t *frame, const struct pkt *p)
-{
-	const uint8_t *ip = frame + p->outer;
-
-	return *ip >> 4 == 4 ? addr_v4(((const struct ip4_head *)ip)->dst)
-			     : addr_v6(((const struct ip6_head *)ip)->dst);
-}
-
 uint32_t gtpu_echo_response(uint8_t *frame, uint32_t room, const struct pkt *p)
 {
 	const uint8_t *request = frame + p->l4 + UDP_BYTES;
@@ -234,7 +225,7 @@ uint32_t gtpu_echo_response(uint8_t *frame, uint32_t room, const struct pkt *p)
 
 uint32_t gtpu_error_indication(uint8_t *frame, uint32_t room, const struct pkt *p)
 {
-	struct addr local = outer_local(frame, p);
+	struct addr local = ip_destination(frame + p->outer);
 	uint16_t sport = outer_sport(frame, p);
 	uint8_t message[GTPU_MESSAGE_BYTES_MAX];
 	uint32_t bytes = gtpu_error_indication_build(message, p->teid, &local, sport);

@@ -12,6 +12,7 @@
 #include <rte_branch_prediction.h>
 #include <rte_byteorder.h>
 
+#include "base/addr.h"
 #include "packet/be.h"
 #include "packet/cksum.h"
 #include "packet/pkt.h"
@@ -49,6 +50,19 @@ struct ip6_head {
 
 static_assert(sizeof(struct ip4_head) == IP4_BYTES, "as on the wire");
 static_assert(sizeof(struct ip6_head) == IP6_BYTES, "as on the wire");
+
+// The addresses of a whole header of either version.
+static inline struct addr ip_source(const uint8_t *ip)
+{
+	return *ip >> 4 == 4 ? addr_v4(((const struct ip4_head *)ip)->src)
+			     : addr_v6(((const struct ip6_head *)ip)->src);
+}
+
+static inline struct addr ip_destination(const uint8_t *ip)
+{
+	return *ip >> 4 == 4 ? addr_v4(((const struct ip4_head *)ip)->dst)
+			     : addr_v6(((const struct ip6_head *)ip)->dst);
+}
 
 static inline uint32_t ip4_header_bytes(const struct ip4_head *ip)
 {
