@@ -88,6 +88,12 @@ unsigned mailbox_outstanding(const struct worker *w)
 
 // --- worker ----------------------------------------------------------------------------------------------
 
+// Whether the slot is still the session's that the mail is about.
+static bool is_current(const struct worker *w, const struct session_image *image)
+{
+	return w->table.cold[image->slot].version == image->version;
+}
+
 static void write_tunnels(struct worker *w, const struct mail *mail)
 {
 	for (unsigned i = 0; i < mail->session.n_tunnels; i++)
@@ -108,7 +114,7 @@ static void session_install(struct worker *w, struct mail *mail)
 {
 	const struct session_image *image = &mail->session.image;
 
-	if (w->table.cold[image->slot].version != image->version)
+	if (!is_current(w, image))
 		buffer_end(w, image->slot);
 	if (mail->session.buffer_drop)
 		buffer_drop(w, image->slot);
@@ -122,7 +128,7 @@ static int buffer_mail(struct worker *w, const struct mail *mail)
 {
 	const struct session_image *image = &mail->session.image;
 
-	if (w->table.cold[image->slot].version != image->version)
+	if (!is_current(w, image))
 		return -ENOENT;
 	if (mail->type == MAIL_BUFFER_DROP)
 		buffer_drop(w, image->slot);
@@ -142,13 +148,13 @@ static int carry_out(struct worker *w, struct mail *mail)
 		session_install(w, mail);
 		return 0;
 	case MAIL_POLICY_SET:
-		if (w->table.cold[image->slot].version != image->version)
+		if (!is_current(w, image))
 			return -ENOENT;
 		policy_exchange(w, mail);
 		return 0;
 	case MAIL_SESSION_CLEAR:
 		write_tunnels(w, mail);
-		if (w->table.cold[image->slot].version == image->version)
+		if (is_current(w, image))
 			buffer_end(w, image->slot);
 		return session_clear(&w->table, image->slot, image->version, &mail->session.counts,
 				     &mail->session.policy);
@@ -157,7 +163,7 @@ static int carry_out(struct worker *w, struct mail *mail)
 		buffer_counts_get(w, image->slot, &mail->session.buffer);
 		if (!mail->session.policy)
 			return 0;
-		if (w->table.cold[image->slot].version != image->version)
+		if (!is_current(w, image))
 			return -ENOENT;
 		return session_policy_look(&w->table, image->slot, mail->session.policy);
 	case MAIL_BUFFER_DROP:
