@@ -21,7 +21,7 @@ static inline void quota_one(struct worker *w, struct pkt *p)
 
 	if ((pdr->policy & PDR_POLICY_USAGE_LINE) && quota_stops(policy, 0))
 		stopped = &policy->usages[0];
-	for (unsigned i = 0; i < 4 && pdr->usages[i] != PDR_NO_PLACE; i++)
+	for (unsigned i = 0; i < sizeof(pdr->usages) && pdr->usages[i] != PDR_NO_PLACE; i++)
 		if (quota_stops(policy, pdr->usages[i]))
 			stopped = &policy->usages[pdr->usages[i]];
 	if (!stopped)
