@@ -26,6 +26,17 @@ struct udp_head {
 #define UDP_BYTES 8
 static_assert(sizeof(struct udp_head) == UDP_BYTES, "as on the wire");
 
+// The bytes of a datagram, of which `room` are there: header and payload, without what follows them (RFC 768).
+// 0: not whole.
+static inline uint32_t udp_bytes(const struct udp_head *udp, uint32_t room)
+{
+	if (unlikely(room < UDP_BYTES))
+		return 0;
+	uint32_t bytes = rte_be_to_cpu_16(udp->bytes);
+
+	return likely(bytes >= UDP_BYTES && bytes <= room) ? bytes : 0;
+}
+
 // TCP or UDP, in one test: their mix cannot be predicted, so nothing on the way may branch on which.
 static inline bool l4_is_common(uint8_t proto)
 {

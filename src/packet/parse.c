@@ -108,8 +108,7 @@ enum pkt_kind parse_local6(const uint8_t *data, uint32_t end, struct pkt *p)
 		return parse_done(p, PKT_ICMP_ECHO);
 	if (p->proto != IPPROTO_UDP)
 		return parse_bad(p, DROP_not_for_us);
-	uint32_t bytes = be16_get(data + p->l4 + 4);
-	if (bytes < UDP_BYTES || bytes > end - p->l4)
+	if (!udp_bytes((const struct udp_head *)(data + p->l4), end - p->l4))
 		return parse_bad(p, DROP_bad_udp);
 	return parse_bad(p, DROP_not_for_us);
 }
@@ -137,12 +136,9 @@ enum pkt_kind parse_udp6(const struct parse_conf *conf, const uint8_t *data, uin
 			return parse_local6(data, end, p);
 	}
 	const struct udp_head *udp = (const struct udp_head *)(data + p->outer + l4.bytes);
-	uint32_t room = end - p->outer - l4.bytes;
+	uint32_t bytes = udp_bytes(udp, end - p->outer - l4.bytes);
 
-	if (unlikely(room < UDP_BYTES))
-		return parse_bad(p, DROP_bad_udp);
-	uint32_t bytes = rte_be_to_cpu_16(udp->bytes);
-	if (unlikely(bytes < UDP_BYTES || bytes > room))
+	if (unlikely(!bytes))
 		return parse_bad(p, DROP_bad_udp);
 	if (unlikely(udp->dport != RTE_BE16(GTPU_PORT)))
 		return parse_bad(p, DROP_not_for_us);

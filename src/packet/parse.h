@@ -213,12 +213,9 @@ static inline enum pkt_kind parse_udp4(const struct parse_conf *conf, const uint
 	const struct ip4_head *ip = (const struct ip4_head *)(data + outer);
 	uint32_t at = outer + ip4_header_bytes(ip);
 	const struct udp_head *udp = (const struct udp_head *)(data + at);
-	uint32_t room = end - at;
+	uint32_t bytes = udp_bytes(udp, end - at);
 
-	if (unlikely(room < UDP_BYTES))
-		return parse_bad(p, DROP_bad_udp);
-	uint32_t bytes = rte_be_to_cpu_16(udp->bytes);
-	if (unlikely(bytes < UDP_BYTES || bytes > room))
+	if (unlikely(!bytes))
 		return parse_bad(p, DROP_bad_udp);
 	if (unlikely(udp->dport != RTE_BE16(GTPU_PORT)))
 		return parse_bad(p, DROP_not_for_us);
