@@ -17,10 +17,7 @@
 
 static inline void pfd_begin(void)
 {
-	kit.len = 0;
-	put(0x20030000, 4);
-	put(++kit.seq, 3);
-	put(0, 1);
+	node_begin(3, NULL);
 }
 
 static inline size_t app_begin(const char *name)

@@ -134,15 +134,35 @@ static inline void msg_send(void)
 	msg_deliver(kit.out, kit.len);
 }
 
-static inline void kit_setup(void)
+// A node's message, and its Node ID.
+static inline void node_begin(unsigned type, const char *node_id)
 {
 	kit.len = 0;
-	put(0x20050000, 4);
+	put(0x20, 1);
+	put(type, 1);
+	put(0, 2);
 	put(++kit.seq, 3);
 	put(0, 1);
-	ie_hex(60, "007f000004");
+	if (node_id)
+		ie_hex(60, node_id);
+}
+
+static inline void setup_begin(const char *node_id)
+{
+	node_begin(5, node_id);
 	ie_number(96, RECOVERY, 4);
+}
+
+static inline void kit_setup(void)
+{
+	setup_begin("007f000004");
 	ie_number(89, 0, 1);
+	msg_send();
+}
+
+static inline void kit_release(void)
+{
+	node_begin(9, "007f000004");
 	msg_send();
 }
 
@@ -433,6 +453,11 @@ static inline uint64_t answer_seid(void)
 	return number_at(kit.answer + 4, 8);
 }
 
+static inline uint32_t answer_seq(void) // of a message with SEID
+{
+	return (uint32_t)number_at(kit.answer + 12, 3);
+}
+
 static inline unsigned answer_cause(void)
 {
 	return (unsigned)answer_number(19);
@@ -444,7 +469,7 @@ static void kit_log(void)
 
 	kit.log[n].type = kit.answer[1];
 	kit.log[n].cause = (uint8_t)answer_cause();
-	kit.log[n].seq = (uint32_t)number_at(kit.answer + 12, 3);
+	kit.log[n].seq = answer_seq();
 }
 
 // The Failed Rule ID: its kind and id, or -1.
@@ -515,6 +540,19 @@ static inline uint64_t establish_plain(uint64_t cp_seid, const char *ue_v4)
 static inline void delete_session(uint64_t seid)
 {
 	msg_begin(54, seid);
+	msg_send();
+}
+
+// The SMF answers the Session Report Request of this sequence number: a cause, 0 for none, and further IEs.
+static inline void report_answer(uint64_t seid, uint32_t seq, unsigned cause, const char *hex)
+{
+	msg_begin(57, seid);
+	kit.len = 12;
+	put(seq, 3);
+	put(0, 1);
+	if (cause)
+		ie_number(19, cause, 1);
+	put_hex(hex);
 	msg_send();
 }
 

@@ -11,7 +11,6 @@
 static const struct kit_conf conf = KIT_CONF;
 
 #define REPORT_REQUEST 56
-#define REPORT_RESPONSE 57
 #define DOWNLINK_REPORT 83
 #define IDLE (BUFF | NOCP)
 
@@ -63,15 +62,7 @@ static void warp(unsigned ms)
 
 static void answer(uint64_t seid, unsigned cause, const char *hex)
 {
-	uint32_t seq = (uint32_t)number_at(kit.answer + 12, 3);
-
-	msg_begin(REPORT_RESPONSE, seid);
-	kit.len = 12;
-	put(seq, 3);
-	put(0, 1);
-	ie_number(19, cause, 1);
-	put_hex(hex);
-	msg_send();
+	report_answer(seid, answer_seq(), cause, hex);
 }
 
 // What waits for the session's owner, or -1.
@@ -303,17 +294,11 @@ static void test_answer(void)
 	warp(200);
 	CU_ASSERT_TRUE(told());
 	{
-		uint32_t seq = (uint32_t)number_at(kit.answer + 12, 3);
+		uint32_t seq = answer_seq();
 
 		kit.hold = true;
 		update_far(seid, IDLE, "");
-		msg_begin(REPORT_RESPONSE, seid);
-		kit.len = 12;
-		put(seq, 3);
-		put(0, 1);
-		ie_number(19, 1, 1);
-		put_hex("000c000a" BAR_1 "002e000109");
-		msg_send();
+		report_answer(seid, seq, 1, "000c000a" BAR_1 "002e000109");
 		kit.hold = false;
 		kit_run();
 	}

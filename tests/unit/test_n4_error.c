@@ -47,7 +47,6 @@ static void send_to(uint64_t seid, uint32_t teid, const char *gnb)
 static bool told(uint64_t seid, uint8_t cp_seid, uint32_t teid)
 {
 	struct found group, fteid;
-	uint32_t seq;
 
 	kit.n_sent = 0;
 	n4_tick(kit.n4);
@@ -58,13 +57,7 @@ static bool told(uint64_t seid, uint8_t cp_seid, uint32_t teid)
 	group = answer_ie(99);
 	fteid = find_ie(group, 21, 0);
 	CU_ASSERT(fteid.len == 9 && fteid.at[0] == 1 && number_at(fteid.at + 1, 4) == teid);
-	seq = (uint32_t)kit.answer[12] << 16 | (uint32_t)kit.answer[13] << 8 | kit.answer[14];
-	msg_begin(57, seid);
-	kit.len = 12;
-	put(seq, 3);
-	put(0, 1);
-	ie_number(19, 1, 1);
-	msg_send();
+	report_answer(seid, answer_seq(), 1, "");
 	return true;
 }
 

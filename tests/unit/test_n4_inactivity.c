@@ -44,20 +44,6 @@ static void packet(uint64_t seid, bool up)
 	(up ? table->up : table->down)[s->slot.index].packets++;
 }
 
-// The SMF takes what was reported.
-static void accept_report(uint64_t seid)
-{
-	uint32_t seq = (uint32_t)kit.answer[12] << 16 | (uint32_t)kit.answer[13] << 8 |
-		       kit.answer[14];
-
-	msg_begin(57, seid);
-	kit.len = 12;
-	put(seq, 3);
-	put(0, 1);
-	ie_number(19, 1, 1);
-	msg_send();
-}
-
 static bool reported(void)
 {
 	return kit.n_sent > 0 && kit.answer[1] == 56 && answer_number(39) == UPIR;
@@ -77,7 +63,7 @@ static double passes(uint64_t seid, double seconds)
 		if (reported()) {
 			double took = (double)(clock_now_ns() - began) / (double)NS_PER_SEC;
 
-			accept_report(seid);
+			report_answer(seid, answer_seq(), 1, "");
 			return took;
 		}
 	}

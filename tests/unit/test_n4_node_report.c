@@ -203,12 +203,7 @@ static void test_races(void)
 	after_ms(100);
 	CU_ASSERT_EQUAL(sent.n, 1);
 	kit_run();
-	kit.len = 0;
-	put(0x20090000, 4);
-	put(++kit.seq, 3);
-	put(0, 1);
-	ie_hex(60, "007f000004");
-	msg_send();
+	kit_release();
 	change("127.0.0.50", true);
 	after_ms(1000);
 	CU_ASSERT_EQUAL(sent.n, 1);

@@ -15,12 +15,7 @@ static void open_kit(unsigned features, uint32_t percent, uint32_t requests)
 	kit_open(&conf);
 	kit.n4->conf.load.overload_percent = percent;
 	kit.n4->conf.load.overload_requests = requests;
-	kit.len = 0;
-	put(0x20050000, 4);
-	put(++kit.seq, 3);
-	put(0, 1);
-	ie_hex(60, "007f000004");
-	ie_number(96, RECOVERY, 4);
+	setup_begin("007f000004");
 	ie_number(89, features, 1);
 	msg_send();
 }

@@ -204,12 +204,7 @@ static void test_association(void)
 	msg_send();
 	refused(69, 60);
 	PFDS("a", ONE);
-	kit.len = 0;
-	put(0x20090000, 4); // release
-	put(++kit.seq, 3);
-	put(0, 1);
-	ie_hex(60, "007f000004");
-	msg_send();
+	kit_release();
 	CU_ASSERT_EQUAL(assoc_count(kit.n4), 0);
 	no_apps();
 	refused(72, 0);

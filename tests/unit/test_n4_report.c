@@ -68,16 +68,7 @@ static uint8_t type_sent(void)
 
 static void answer(uint64_t seid, unsigned cause)
 {
-	uint32_t seq = (uint32_t)kit.answer[12] << 16 | (uint32_t)kit.answer[13] << 8 |
-		       kit.answer[14];
-
-	msg_begin(REPORT_RESPONSE, seid);
-	kit.len = 12;
-	put(seq, 3);
-	put(0, 1);
-	if (cause)
-		ie_number(19, cause, 1);
-	msg_send();
+	report_answer(seid, answer_seq(), cause, "");
 }
 
 // N1 x T1 without a word.

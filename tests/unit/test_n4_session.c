@@ -106,12 +106,7 @@ static void test_other_association(void)
 
 	kit_open(&conf);
 	seid = establish_plain(1, "10.45.0.2");
-	kit.len = 0;
-	put(0x20050000, 4);
-	put(++kit.seq, 3);
-	put(0, 1);
-	ie_hex(60, "007f000005");
-	ie_number(96, RECOVERY, 4);
+	setup_begin("007f000005");
 	msg_send();
 	msg_begin(52, seid);
 	ie_hex(60, "007f000005");

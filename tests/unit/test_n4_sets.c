@@ -54,15 +54,6 @@ static unsigned node_cause(void)
 	return node_number(19);
 }
 
-static void node_begin(unsigned type, const char *node_id)
-{
-	kit.len = 0;
-	put(0x20000000 | type << 16, 4);
-	put(++kit.seq, 3);
-	put(0, 1);
-	ie_hex(60, node_id);
-}
-
 // FQ-CSIDs of 192.0.2.9: an SMF's (type 2) and an MME's (0), and one that does not say.
 #define SMF_1 "01 c0000209 0001 02"
 #define SMF_2 "01 c0000209 0002 02"

@@ -92,16 +92,6 @@ static void test_duplicates(void)
 	kit_close();
 }
 
-static void release(void)
-{
-	kit.len = 0;
-	put(0x20090000, 4);
-	put(++kit.seq, 3);
-	put(0, 1);
-	ie_hex(60, "007f000004");
-	msg_send();
-}
-
 // The association goes: sessions that rest, one being made, one being changed with requests behind it, one
 // being deleted. All that they held is given back, and a new association can be made.
 static void test_association_ends(void)
@@ -122,7 +112,7 @@ static void test_association_ends(void)
 	send_update(change, 6);
 	delete_session(del);
 	kit.n_sent = 0;
-	release();
+	kit_release();
 	kit_run();
 	after = kit_counts();
 	CU_ASSERT(kit_counts_eq(&before, &after));
@@ -213,7 +203,7 @@ static void test_established_twice(void)
 	establish_begin(1);
 	put_plain("10.45.0.3");
 	msg_send();
-	release();
+	kit_release();
 	kit_run(); // whose requests are forgotten with it
 	CU_ASSERT_EQUAL(kit.n_sent, 0);
 	CU_ASSERT_EQUAL(n4_session_count(kit.n4), 0);
