@@ -19,8 +19,13 @@
 
 static uint16_t *bucket_of(struct neigh *n, const struct addr *addr)
 {
-	uint32_t hash = addr->family == ADDR_V4 ? rte_hash_crc_4byte(addr->v4, n->seed)
-						: rte_hash_crc(addr->v6, sizeof(addr->v6), n->seed);
+	uint32_t words[sizeof(addr->v6) / sizeof(uint32_t)] = {addr->v4};
+	uint32_t hash = n->seed;
+
+	if (addr->family == ADDR_V6)
+		memcpy(words, addr->v6, sizeof(words));
+	for (unsigned i = 0; i < RTE_DIM(words); i++)
+		hash = rte_hash_crc_4byte(words[i], hash);
 
 	return &n->path_buckets[hash % GTPU_PATH_BUCKETS];
 }
