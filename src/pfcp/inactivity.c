@@ -1,8 +1,7 @@
 // Sessions that are silent, see inactivity.h.
 //
-// Control thread only. A wheel of lists, a list for each step of time: a session stands where it is next due,
-// or, if that is more than a round ahead, is looked at and put on. One that is being asked about stands in
-// none, and its record outlives it until the answer is back.
+// Control thread only. A session's record has a timer for when it is to be looked at next. One that is being
+// asked about has none set, and its record outlives it until the answer is back.
 
 #include "pfcp/inactivity.h"
 
@@ -13,31 +12,19 @@
 #include "pfcp/report.h"
 #include "worker/mailbox.h"
 
-#define ASKED_A_TICK 512 // the rest of a step waits for the next tick
+#define ASKED_A_TICK 512 // the rest waits for the next tick
 #define LOOKS 8          // in the time of a timer
 
 struct n4_inactivity {
 	struct n4 *n4;
 	struct n4_session *session; // NULL: it has ended, while its owner was asked
-	TAILQ_ENTRY(n4_inactivity) of_wheel;
+	struct timer look;
 	bool asked, told;
 	uint32_t timer_s;
 	uint64_t packets;  // as the owner said last
 	uint64_t since_ns; // no packet since then, as far as is known
 	uint64_t asked_ns;
-	uint64_t due_ns;
 };
-
-static struct n4_inactivity_list *list_at(const struct n4 *n4, uint64_t at_ns)
-{
-	return &n4->sessions->silent[at_ns / INACTIVITY_STEP_NS % N4_INACTIVITY_WHEEL];
-}
-
-static void wheel_put(struct n4_inactivity *i, uint64_t due_ns)
-{
-	i->due_ns = due_ns;
-	TAILQ_INSERT_TAIL(list_at(i->n4, due_ns), i, of_wheel);
-}
 
 static uint64_t timer_ns(const struct n4_inactivity *i)
 {
@@ -50,8 +37,9 @@ static void look_later(struct n4_inactivity *i)
 	uint64_t now = clock_now_ns(), end = i->since_ns + timer_ns(i);
 	uint64_t step = timer_ns(i) / LOOKS;
 
-	step = step > INACTIVITY_STEP_NS ? step : INACTIVITY_STEP_NS;
-	wheel_put(i, !i->told && end > now && end < now + step ? end : now + step);
+	step = step > TIMERS_STEP_NS ? step : TIMERS_STEP_NS;
+	timers_set(&i->n4->sessions->silent, &i->look,
+		   !i->told && end > now && end < now + step ? end : now + step);
 }
 
 static void looked(struct n4_inactivity *i, uint64_t packets)
@@ -82,8 +70,9 @@ static void counts_back(struct mail *mail, void *ctx)
 	free(mail);
 }
 
-static void ask(struct n4_inactivity *i)
+static void ask(void *owner)
 {
+	struct n4_inactivity *i = owner;
 	const struct slot *slot = &i->session->slot;
 	struct mail *mail = mail_new(MAIL_SESSION_COUNT, counts_back, i);
 
@@ -114,12 +103,11 @@ void inactivity_given(struct n4 *n4, struct n4_session *session)
 		return;
 	}
 	i->n4 = n4;
+	i->look.owner = i;
 	i->session = session;
 	i->timer_s = timer_s;
 	i->told = false;
 	i->since_ns = clock_now_ns();
-	if (session->inactivity && !i->asked)
-		TAILQ_REMOVE(list_at(n4, i->due_ns), i, of_wheel);
 	session->inactivity = i;
 	if (!i->asked)
 		look_later(i);
@@ -135,42 +123,13 @@ void inactivity_end(struct n4_session *session)
 	i->session = NULL;
 	if (i->asked)
 		return; // until its owner has answered
-	TAILQ_REMOVE(list_at(i->n4, i->due_ns), i, of_wheel);
+	timers_clear(&i->look);
 	free(i);
-}
-
-// Those of a list that are due. False: there are more of them than may be asked about now.
-static bool list_ask(struct n4 *n4, struct n4_inactivity_list *list, uint64_t now, unsigned *asked)
-{
-	struct n4_inactivity *i, *next;
-
-	for (i = TAILQ_FIRST(list); i; i = next) {
-		next = TAILQ_NEXT(i, of_wheel);
-		if (i->due_ns > now)
-			continue; // of a later round, or of this step's end
-		if (*asked == ASKED_A_TICK)
-			return false;
-		TAILQ_REMOVE(list, i, of_wheel);
-		(*asked)++;
-		ask(i);
-	}
-	return true;
 }
 
 void inactivity_tick(struct n4 *n4)
 {
-	struct n4_sessions *table = n4->sessions;
-	uint64_t now = clock_now_ns(), step = now / INACTIVITY_STEP_NS;
-	unsigned asked = 0;
-
-	// After a long pause one round sees all there are.
-	if (step - table->silent_step > N4_INACTIVITY_WHEEL)
-		table->silent_step = step - N4_INACTIVITY_WHEEL;
-	for (; table->silent_step <= step; table->silent_step++)
-		if (!list_ask(n4, &table->silent[table->silent_step % N4_INACTIVITY_WHEEL], now,
-			      &asked))
-			return;
-	table->silent_step = step; // what is due before this step ends
+	timers_run(&n4->sessions->silent, ASKED_A_TICK, ask);
 }
 
 int inactivity_decode(const struct pfcp_msg *msg, struct rules *rules, struct pfcp_fault *fault)

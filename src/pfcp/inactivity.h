@@ -3,14 +3,11 @@
 // Control thread only. Packets pay nothing for it, and neither do sessions without the timer: the owner of one
 // that has it is asked from time to time what it has forwarded (MAIL_SESSION_COUNT), and a silence is a time
 // without any more. It is told once, never early, and late by no more than an eighth of the time or
-// INACTIVITY_STEP_NS. Packets that are dropped break no silence.
+// TIMERS_STEP_NS. Packets that are dropped break no silence.
 
 #pragma once
 
-#include "base/clock.h"
 #include "pfcp/n4_session.h"
-
-#define INACTIVITY_STEP_NS (250 * NS_PER_MS)
 
 // The timer of the rules that the session has now begins, goes on, or ends: they have just changed.
 void inactivity_given(struct n4 *n4, struct n4_session *session);

@@ -110,8 +110,7 @@ int n4_sessions_init(struct n4 *n4)
 		buckets *= 2;
 	TAILQ_INIT(&table->refresh);
 	TAILQ_INIT(&table->reporting);
-	for (unsigned i = 0; i < N4_INACTIVITY_WHEEL; i++)
-		TAILQ_INIT(&table->silent[i]);
+	timers_init(&table->silent);
 	TAILQ_INIT(&table->of_apps);
 	table->mask = buckets - 1;
 	table->buckets = calloc(buckets, sizeof(struct n4_session *));

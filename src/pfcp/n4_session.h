@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/addr.h"
+#include "base/timers.h"
 #include "pfcp/n4.h"
 #include "port/eal.h"
 #include "rules/compile.h"
@@ -103,9 +104,6 @@ struct n4_session *n4_session_at(const struct n4 *n4, unsigned worker, uint32_t 
 TAILQ_HEAD(n4_refresh_list, n4_session);
 TAILQ_HEAD(n4_reporting_list, n4_reporting);
 TAILQ_HEAD(n4_downlink_list, n4_downlink);
-TAILQ_HEAD(n4_inactivity_list, n4_inactivity);
-
-#define N4_INACTIVITY_WHEEL 1024 // steps of a round
 
 struct n4_sessions {
 	struct n4_session **buckets;
@@ -126,10 +124,9 @@ struct n4_sessions {
 	uint64_t cp_keys[2];                      // random: peers choose what is hashed
 	struct n4_session **edges; // a heap, earliest first (edges.c); room for all sessions
 	uint32_t n_edges;
-	struct rest *seids; // of sessions that ended a short while ago
-	struct n4_inactivity_list silent[N4_INACTIVITY_WHEEL]; // watched: by when they are due
-	struct remote_tunnels *remote_tunnels;                 // NULL: nobody wants to know
-	uint64_t silent_step;                                  // whose list is next
+	struct rest *seids;                    // of sessions that ended a short while ago
+	struct timers silent;                  // of the sessions that are watched for silence
+	struct remote_tunnels *remote_tunnels; // NULL: nobody wants to know
 	struct compile_conf compile;
 	uint8_t *ni_ifaces; // what compile points to
 };
