@@ -58,13 +58,6 @@ static const struct action_row action_rows[] = {
 #define OHR_GTPU_ANY 6
 #define OHR_LAST 8
 
-// Reporting Triggers (TS 29.244 8.2.19) that need another IE of the URR.
-#define TRIGGER_PERIO 0x01
-#define TRIGGER_VOLTH 0x02
-#define TRIGGER_TIMTH 0x04
-#define TRIGGER_QUHTI 0x08
-#define TRIGGER_LIUSA 0x80
-
 struct check {
 	const struct rules *rules;
 	const struct rules_limits *limits;

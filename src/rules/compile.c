@@ -494,7 +494,6 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 	if (up && (relays || b->n_sources == 0)) // with no address there is nothing to check
 		pdr->flags |= PDR_F_ANY_SOURCE;
 	*needs |= compile_policy(b->rules, rule, pdr) | compile_far_needs(&b->fars[far_index]);
-	*needs &= b->conf->quotas ? ~0u : ~(unsigned)NEEDS_QUOTA;
 	*needs |= pdr->flags & PDR_F_DECAP ? NEEDS_DECAP : 0;
 	*needs |= up && !(pdr->flags & PDR_F_ANY_SOURCE) ? NEEDS_SOURCE_CHECK : 0;
 	b->any_source |= (pdr->flags & PDR_F_ANY_SOURCE) != 0;

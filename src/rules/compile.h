@@ -25,7 +25,7 @@ enum compile_needs {
 	NEEDS_METER = 1 << 5,  // a QER limits the rate
 	NEEDS_USAGE = 1 << 6,  // a URR measures
 	NEEDS_BUFFER = 1 << 7, // a FAR buffers
-	NEEDS_QUOTA = 1 << 8,  // a URR has a quota
+	NEEDS_QUOTA = 1 << 8,  // a URR has a quota, or counts before rates are enforced
 };
 
 #define COMPILE_IFACE_NONE 0xff
@@ -38,7 +38,6 @@ struct compile_conf {
 	uint8_t default_iface; // the first N6 interface, where there is no default network instance
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // needs: NEEDS_ bits
 	void *chain_ctx;
-	bool quotas;       // a URR's used up quota stops packets: whoever gave it is told of that
 	unsigned walk_max; // alternatives of a direction that are walked, more are classified; 0:
 			   // COMPILE_WALK_MAX
 	// The flow descriptions of an application (struct pdi), any of which its traffic matches: *ret_n of them,

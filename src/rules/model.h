@@ -160,6 +160,29 @@ struct qer_rule {
 	uint32_t averaging_window_ms;
 };
 
+// Measurement Method (TS 29.244 8.2.40).
+#define METHOD_DURAT 0x01
+#define METHOD_VOLUM 0x02
+#define METHOD_EVENT 0x04
+
+// Reporting Triggers (TS 29.244 8.2.19).
+#define TRIGGER_PERIO 0x0001
+#define TRIGGER_VOLTH 0x0002
+#define TRIGGER_TIMTH 0x0004
+#define TRIGGER_QUHTI 0x0008
+#define TRIGGER_START 0x0010
+#define TRIGGER_STOPT 0x0020
+#define TRIGGER_DROTH 0x0040
+#define TRIGGER_LIUSA 0x0080
+#define TRIGGER_EVETH 0x1000
+#define TRIGGER_EVEQU 0x2000
+
+// Measurement Information (TS 29.244 8.2.68).
+#define MEASURE_BEFORE 0x01  // MBQE: before QoS enforcement
+#define MEASURE_NOT 0x02     // INAM: measuring pauses
+#define MEASURE_START 0x08   // ISTM: time is measured from the start, not from the first packet on
+#define MEASURE_PACKETS 0x10 // MNOP: packets are reported beside bytes
+
 struct urr_volumes {
 	uint8_t flags; // 1 total, 2 up, 4 down; packets: 8, 16, 32; 0: not given
 	uint64_t total, up, down;
@@ -170,6 +193,7 @@ struct urr_rule {
 	uint8_t place; // from 1; 0: none yet
 	bool fresh;
 	bool quota_given;  // the change that is under way gives a new volume quota
+	bool resumed;      // or a quota of any kind: what has stopped goes on
 	uint8_t method;    // Measurement Method: 1 DURAT, 2 VOLUM, 4 EVENT
 	uint32_t triggers; // Reporting Triggers, first octet in the low byte
 	uint32_t period_s, time_threshold_s, time_quota_s, quota_holding_s, quota_validity_s;
@@ -269,6 +293,11 @@ void rules_places_assign(struct rules *rules);
 bool qer_has_packet_rate(const struct qer_rule *qer);
 // Whether a URR counts nothing but bytes: then the one at the first place stands in the session's lines.
 bool urr_is_plain(const struct urr_rule *urr);
+// Whether its first packet matters: it is reported, or time is measured from there on.
+bool urr_awaits(const struct urr_rule *urr);
+bool urr_measures_time(const struct urr_rule *urr);
+// Whether it may stop traffic: it has a quota of any kind.
+bool urr_has_quota(const struct urr_rule *urr);
 // The highest place in use.
 unsigned rules_meter_places(const struct rules *rules);
 unsigned rules_usage_places(const struct rules *rules);

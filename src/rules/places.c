@@ -89,11 +89,29 @@ unsigned rules_usage_places(const struct rules *rules)
 	return n;
 }
 
-#define METHOD_VOLUM 0x02 // alone: nothing but bytes (TS 29.244 8.2.40)
+bool urr_measures_time(const struct urr_rule *urr)
+{
+	return urr->method & METHOD_DURAT || urr->time_threshold_s || urr->time_quota_s;
+}
 
+bool urr_awaits(const struct urr_rule *urr)
+{
+	return urr->triggers & TRIGGER_START ||
+	       (urr_measures_time(urr) && !(urr->measurement_info & MEASURE_START));
+}
+
+bool urr_has_quota(const struct urr_rule *urr)
+{
+	return urr->quota.flags || urr->time_quota_s || urr->quota_holding_s ||
+	       urr->quota_validity_s;
+}
+
+// When packets come matters to all others, or their number.
 bool urr_is_plain(const struct urr_rule *urr)
 {
-	return urr->method == METHOD_VOLUM;
+	return urr->method == METHOD_VOLUM && !urr_awaits(urr) && !urr->quota_holding_s &&
+	       !(urr->triggers & TRIGGER_STOPT) &&
+	       !(urr->measurement_info & (MEASURE_BEFORE | MEASURE_PACKETS));
 }
 
 void rules_settled(struct rules *rules)
@@ -101,5 +119,5 @@ void rules_settled(struct rules *rules)
 	for (unsigned i = 0; i < rules->n_qers; i++)
 		rules->qers[i].fresh = false;
 	for (unsigned i = 0; i < rules->n_urrs; i++)
-		rules->urrs[i].fresh = rules->urrs[i].quota_given = false;
+		rules->urrs[i].fresh = rules->urrs[i].quota_given = rules->urrs[i].resumed = false;
 }

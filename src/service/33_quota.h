@@ -1,12 +1,13 @@
-// Stop what has a URR whose quota is used up (TS 29.244 5.2.2.2.1).
+// Stop what has a URR whose quota is used up (TS 29.244 5.2.2.2.1), and count what is to be counted before rates are
+// enforced (MBQE, 8.2.68).
 //
-// Runs on the owner. Only sessions with a quota have this service in their chain. The packet that uses a quota
-// up still passes; what comes after it does not, until the SMF gives more.
+// Runs on the owner. Only sessions with a quota, or with such a count, have this service in their chain. The packet
+// that uses a quota up still passes; what comes after it does not, until the SMF gives more.
 
 #pragma once
 
 #include "service/service.h"
-#include "session/usage.h"
+#include "worker/usage_mark.h"
 
 static inline bool quota_stops(const struct policy *policy, unsigned number)
 {
@@ -24,8 +25,10 @@ static inline void quota_one(struct worker *w, struct pkt *p)
 	for (unsigned i = 0; i < sizeof(pdr->usages) && pdr->usages[i] != PDR_NO_PLACE; i++)
 		if (quota_stops(policy, pdr->usages[i]))
 			stopped = &policy->usages[pdr->usages[i]];
-	if (!stopped)
-		return;
-	stopped->dropped++;
-	pkt_drop(w, p, DROP_quota_used);
+	if (stopped) {
+		stopped->dropped++;
+		pkt_drop(w, p, DROP_quota_used);
+	} else if (pdr->policy & PDR_POLICY_USAGES) {
+		usage_count_listed(w, p, true);
+	}
 }

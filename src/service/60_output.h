@@ -41,7 +41,7 @@ static inline void output_count(struct worker *w, struct pkt *p)
 	    unlikely(usage_count_line(p->line, p->user_bytes)))
 		usage_mark(w, p, 0);
 	if (unlikely(p->pdr->policy & PDR_POLICY_USAGES))
-		usage_count_listed(w, p);
+		usage_count_listed(w, p, false);
 	worker_count(w, up ? COUNTER_up : COUNTER_down, 1);
 	worker_count(w, up ? COUNTER_up_bytes : COUNTER_down_bytes, p->user_bytes);
 }

@@ -40,11 +40,15 @@ struct meters {
 };
 
 // How a new block takes over the state that the session's old one has at the same place.
-#define USAGE_F_FRESH 0x01 // not at all: another URR's
-#define USAGE_F_QUOTA 0x04 // the quota in the new block is a new grant
+#define USAGE_F_FRESH 0x01  // not at all: another URR's
+#define USAGE_F_QUOTA 0x02  // the quota in the new block is a new grant
+#define USAGE_F_RESUME 0x04 // what stopped it has been taken back
+#define USAGE_F_TAKE 0x08   // what it has counted is reported, and not counted on
 // What a URR is about.
 #define USAGE_F_LINE 0x10    // place 0: counted in the session's lines
-#define USAGE_F_STOPPED 0x20 // its quota is used up: packets do not pass
+#define USAGE_F_BEFORE 0x20  // counts what comes in, not what is delivered (MBQE)
+#define USAGE_F_AWAITS 0x40  // its next packet is told of: traffic begins
+#define USAGE_F_STOPPED 0x80 // its quota is used up: packets do not pass
 
 #define USAGE_NONE INT64_MAX // no threshold, no quota
 
@@ -53,17 +57,19 @@ enum usage_volume { USAGE_TOTAL, USAGE_UP, USAGE_DOWN, USAGE_VOLUMES };
 
 // A URR's counts since its last report, and what is left until something is to be done.
 struct usage {
-	// What counting touches. Bytes are counted down from what was granted until the next mark.
+	// What counting touches. Bytes are counted down from what was granted until the next mark. Packets and
+	// their times only where the URR is counted here: seconds of clock_now_ns(), first_s of none being 0.
 	int64_t left[SIDES];
-	int64_t granted[SIDES];
-	uint64_t bytes[SIDES];   // counted before the grant
-	uint64_t packets[SIDES]; // only where the URR is counted here
+	uint64_t packets[SIDES];
+	uint64_t bytes[SIDES]; // counted before the grant
+	uint32_t first_s, last_s;
+	uint16_t flags;
+	uint16_t spare;
+	uint32_t dropped; // packets that a used up quota stopped
 	// What marks need.
+	int64_t granted[SIDES];
 	int64_t threshold[USAGE_VOLUMES]; // bytes since the last report at which one is due
 	int64_t quota[USAGE_VOLUMES];     // bytes left, as of the grant
-	uint16_t flags;
-	uint16_t spare[5];
-	uint32_t dropped; // packets that a used up quota stopped
 };
 static_assert(sizeof(struct usage) == 128, "two cache lines, the first for counting");
 

@@ -54,12 +54,20 @@ static void volumes_fill(int64_t ret[USAGE_VOLUMES], const struct urr_volumes *v
 
 static void usage_fill(struct usage *usage, const struct urr_rule *urr)
 {
-	volumes_fill(usage->threshold, &urr->threshold);
+	static const struct urr_volumes none;
+
+	volumes_fill(usage->threshold, urr->triggers & TRIGGER_VOLTH ? &urr->threshold : &none);
 	volumes_fill(usage->quota, &urr->quota);
 	if (urr->fresh)
 		usage->flags |= USAGE_F_FRESH;
+	if (urr->fresh && urr_awaits(urr))
+		usage->flags |= USAGE_F_AWAITS;
 	if (urr->quota_given)
 		usage->flags |= USAGE_F_QUOTA;
+	if (urr->resumed)
+		usage->flags |= USAGE_F_RESUME;
+	if (urr->measurement_info & MEASURE_BEFORE)
+		usage->flags |= USAGE_F_BEFORE;
 	if (urr->place == 1 && urr_is_plain(urr))
 		usage->flags |= USAGE_F_LINE;
 }

@@ -118,12 +118,17 @@ static void usage_carry(const struct usage *from, struct usage *to)
 	if (flags & USAGE_F_FRESH)
 		return;
 	to->dropped = from->dropped;
-	memcpy(to->bytes, from->bytes, sizeof(to->bytes));
-	memcpy(to->packets, from->packets, sizeof(to->packets));
-	if (!(flags & USAGE_F_QUOTA)) {
-		memcpy(to->quota, from->quota, sizeof(to->quota));
-		to->flags |= from->flags & USAGE_F_STOPPED;
+	to->last_s = from->last_s;
+	to->flags |= from->flags & USAGE_F_AWAITS;
+	if (!(flags & USAGE_F_TAKE)) {
+		memcpy(to->bytes, from->bytes, sizeof(to->bytes));
+		memcpy(to->packets, from->packets, sizeof(to->packets));
+		to->first_s = from->first_s;
 	}
+	if (!(flags & USAGE_F_QUOTA))
+		memcpy(to->quota, from->quota, sizeof(to->quota));
+	if (!(flags & USAGE_F_RESUME))
+		to->flags |= from->flags & USAGE_F_STOPPED;
 }
 
 static void policy_carry(const struct policy *from, struct policy *to, uint64_t now, uint64_t burst)

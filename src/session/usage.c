@@ -74,7 +74,18 @@ unsigned usage_hits(const struct usage_at *at)
 		hits &= ~(unsigned)USAGE_HIT_QUOTA; // known already
 	if (hits & USAGE_HIT_QUOTA)
 		u->flags |= USAGE_F_STOPPED;
+	if (u->flags & USAGE_F_AWAITS)
+		hits |= USAGE_HIT_START;
+	u->flags &= (uint16_t)~USAGE_F_AWAITS;
 	return hits;
+}
+
+void usage_hits_undo(const struct usage_at *at, unsigned hits)
+{
+	if (hits & USAGE_HIT_QUOTA)
+		at->usage->flags &= (uint16_t)~USAGE_F_STOPPED;
+	if (hits & USAGE_HIT_START)
+		at->usage->flags |= USAGE_F_AWAITS;
 }
 
 void usage_restart(const struct usage_at *at)
@@ -85,6 +96,7 @@ void usage_restart(const struct usage_at *at)
 		u->bytes[side] = 0;
 		u->packets[side] = 0;
 	}
+	u->first_s = 0;
 }
 
 // Bytes until the next mark of this kind; a mark that was passed and not yet reported is due at once.
@@ -122,8 +134,9 @@ void usage_grant(const struct usage_at *at)
 	total = until(u, USAGE_TOTAL);
 	up = least(total / 2, until(u, USAGE_UP));
 	down = least(total - total / 2, until(u, USAGE_DOWN));
-	// A threshold that was set below what is counted already is told by the next packet, either way.
-	if (threshold_passed(u))
+	// A threshold that was set below what is counted already is told by the next packet, either way; so is
+	// one that is awaited.
+	if (threshold_passed(u) || u->flags & USAGE_F_AWAITS)
 		total = up = down = 0;
 	// No total to split.
 	if (total == GRANT_MAX) {

@@ -16,6 +16,8 @@
 // Marks that were reached.
 #define USAGE_HIT_THRESHOLD 0x01
 #define USAGE_HIT_QUOTA 0x02
+#define USAGE_HIT_START 0x04                                    // traffic has begun
+#define USAGE_HIT_TAKES (USAGE_HIT_THRESHOLD | USAGE_HIT_QUOTA) // the counts go into a report
 
 // The usage of a place 0 may stand in the lines; any other, and NULL lines, in its record alone.
 struct usage_at {
@@ -27,23 +29,29 @@ struct usage_at usage_find(const struct session_table *table, uint32_t slot, uns
 
 // Puts what was counted since the grant into bytes and quotas. Nothing is granted afterwards.
 void usage_settle(const struct usage_at *at);
-// The marks that a settled usage has reached; a used up quota stops it.
+// The marks that a settled usage has reached; a used up quota stops it, and traffic that has begun is awaited no
+// longer.
 unsigned usage_hits(const struct usage_at *at);
+// Nobody can be told of these marks now: the next packet reaches them again.
+void usage_hits_undo(const struct usage_at *at, unsigned hits);
 // Begins to count anew for the next report. Settled; quotas go on.
 void usage_restart(const struct usage_at *at);
 // Grants bytes until the next mark. Settled. A quota of nothing stops the usage.
 void usage_grant(const struct usage_at *at);
 
-// Counts a packet that was delivered. True when its grant is used up: settle, look at the hits, grant.
+// Counts a packet. True when its grant is used up: settle, look at the hits, grant.
 static inline bool usage_count_line(struct session_line *line, uint32_t bytes)
 {
 	line->left -= bytes;
 	return line->left <= 0;
 }
 
-static inline bool usage_count(struct usage *usage, enum side side, uint32_t bytes)
+static inline bool usage_count(struct usage *usage, enum side side, uint32_t bytes, uint32_t now_s)
 {
 	usage->packets[side]++;
 	usage->left[side] -= bytes;
+	usage->last_s = now_s;
+	if (usage->first_s == 0)
+		usage->first_s = now_s;
 	return usage->left[side] <= 0;
 }

@@ -16,8 +16,12 @@ static bool event_post(struct worker *w, const struct pkt *p, unsigned number, u
 		.hits = (uint8_t)hits,
 	};
 
-	memcpy(event.bytes, u->bytes, sizeof(event.bytes));
-	memcpy(event.packets, u->packets, sizeof(event.packets));
+	if (hits & USAGE_HIT_TAKES) {
+		memcpy(event.bytes, u->bytes, sizeof(event.bytes));
+		memcpy(event.packets, u->packets, sizeof(event.packets));
+		event.first_s = u->first_s;
+		event.last_s = u->last_s;
+	}
 	return rte_ring_sp_enqueue_elem(w->usage_events, &event, sizeof(event)) == 0;
 }
 
@@ -29,24 +33,30 @@ void usage_mark(struct worker *w, const struct pkt *p, unsigned number)
 	usage_settle(&at);
 	hits = usage_hits(&at);
 	if (hits && event_post(w, p, number, hits, at.usage)) {
-		usage_restart(&at);
+		if (hits & USAGE_HIT_TAKES)
+			usage_restart(&at);
 		worker_count(w, COUNTER_usage_marks, 1);
 	} else if (hits) {
-		at.usage->flags &= (uint16_t) ~((hits & USAGE_HIT_QUOTA) ? USAGE_F_STOPPED : 0);
+		usage_hits_undo(&at, hits);
 		worker_count(w, COUNTER_usage_marks_late, 1);
 	}
 	usage_grant(&at);
 }
 
-void usage_count_listed(struct worker *w, const struct pkt *p)
+void usage_count_listed(struct worker *w, const struct pkt *p, bool before)
 {
 	const struct policy *policy = w->table.cold[session_ref_index(p->ref)].policy;
 	enum side side = (p->flags & PKT_F_UP) ? SIDE_UP : SIDE_DOWN;
+	uint32_t now_s = (uint32_t)(w->now / METER_UNITS_PER_SEC);
 	const uint8_t *usages = p->pdr->usages;
 
-	for (unsigned i = 0; i < sizeof(p->pdr->usages) && usages[i] != PDR_NO_PLACE; i++)
-		if (usage_count(&policy->usages[usages[i]], side, p->user_bytes))
+	for (unsigned i = 0; i < sizeof(p->pdr->usages) && usages[i] != PDR_NO_PLACE; i++) {
+		struct usage *usage = &policy->usages[usages[i]];
+
+		if (before == ((usage->flags & USAGE_F_BEFORE) != 0) &&
+		    usage_count(usage, side, p->user_bytes, now_s))
 			usage_mark(w, p, usages[i]);
+	}
 }
 
 unsigned usage_events_take(struct worker *w, struct usage_event *ret, unsigned n)

@@ -13,14 +13,16 @@ struct usage_event {
 	uint32_t slot, version; // of the session
 	uint8_t place;          // number of the usage
 	uint8_t hits;           // USAGE_HIT_ bits
-	uint16_t spare[3];
-	uint64_t bytes[SIDES], packets[SIDES];
+	uint16_t spare;
+	uint32_t first_s, last_s;              // as in struct usage
+	uint64_t bytes[SIDES], packets[SIDES]; // zero unless the hits take them (USAGE_HIT_TAKES)
 };
 
 // Worker: the grant of this usage of the packet's session is used up.
 void usage_mark(struct worker *w, const struct pkt *p, unsigned number) __attribute__((cold));
-// Worker: counts a packet at the usages that its PDR lists.
-void usage_count_listed(struct worker *w, const struct pkt *p) __attribute__((cold));
+// Worker: counts a packet at the usages that its PDR lists: those that count it when it is delivered, or those that
+// count it before QoS enforcement.
+void usage_count_listed(struct worker *w, const struct pkt *p, bool before) __attribute__((cold));
 
 // Control thread: up to n events of this worker.
 unsigned usage_events_take(struct worker *w, struct usage_event *ret, unsigned n);

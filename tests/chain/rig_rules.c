@@ -189,7 +189,8 @@ static struct urr_rule *usage_add(struct rules *rules, uint32_t id)
 {
 	struct urr_rule *urr = rules_urr_add(rules, id);
 
-	urr->method = 2;
+	urr->method = METHOD_VOLUM;
+	urr->triggers = TRIGGER_VOLTH;
 	for (unsigned i = 0; i < rules->n_pdrs; i++)
 		rules->pdrs[i].urrs[rules->pdrs[i].n_urrs++] = id;
 	return urr;

@@ -233,7 +233,6 @@ static void rules_take(struct rig *rig, struct rig_session *s, struct rules *rul
 	static const uint8_t ni_ifaces[] = {RIG_N6};
 	const struct compile_conf conf = {
 		.ni_ifaces = ni_ifaces,
-		.quotas = true,
 		.n_nis = 1,
 		.default_iface = RIG_N6,
 		.chain = rig->conf.chain,

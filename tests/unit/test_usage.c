@@ -59,7 +59,7 @@ static unsigned count(unsigned side, uint32_t bytes, bool *ret_marked)
 {
 	struct usage_at at = usage_find(&table, 0, 0);
 	bool marked = at.line[side] ? usage_count_line(at.line[side], bytes)
-				    : usage_count(at.usage, side, bytes);
+				    : usage_count(at.usage, side, bytes, 1);
 
 	*ret_marked = marked;
 	if (!marked)
@@ -90,18 +90,20 @@ static struct urr_volumes volumes_of(const uint64_t v[USAGE_VOLUMES])
 				    .down = v[2]};
 }
 
-// The block is replaced: as it is, or with a new quota.
-static void replace(struct rules *rules, const struct model *m)
+// The block is replaced: as it is, or with a new quota; what has been counted goes on, or is taken with the old one.
+static void replace(struct rules *rules, struct model *m, bool takes)
 {
 	struct policy *policy, *old;
 
 	rules->urrs[0].threshold = volumes_of(m->threshold);
 	rules->urrs[0].quota = volumes_of(m->quota);
 	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
+	policy->usages[0].flags |= takes ? USAGE_F_TAKE : 0;
 	old = session_policy_set(&table, 0, policy, 0, 0);
-	if (old) {
-		CU_ASSERT_EQUAL(old->usages[0].bytes[0], m->bytes[0]);
-		CU_ASSERT_EQUAL(old->usages[0].bytes[1], m->bytes[1]);
+	for (unsigned side = 0; old && side < SIDES; side++) {
+		CU_ASSERT_EQUAL(old->usages[0].bytes[side], m->bytes[side]);
+		m->reported += takes ? m->bytes[side] : 0;
+		m->bytes[side] = takes ? 0 : m->bytes[side];
 	}
 	policy_free(old);
 	rules_settled(rules);
@@ -121,10 +123,12 @@ static void run(bool in_line, uint64_t seed)
 	unsigned n_hits = 0;
 
 	state = seed;
-	urr->method = in_line ? 2 : 3;
+	urr->method = METHOD_VOLUM;
+	urr->triggers = TRIGGER_VOLTH;
+	urr->measurement_info = in_line ? 0 : MEASURE_PACKETS;
 	rules_places_assign(rules);
 	CU_ASSERT_EQUAL(urr->place, 1);
-	replace(rules, &m);
+	replace(rules, &m, false);
 	for (unsigned i = 0; i < PACKETS; i++) {
 		unsigned side = draw(4) == 0, expected, hits;
 		uint32_t bytes = 20 + draw(1481);
@@ -147,10 +151,10 @@ static void run(bool in_line, uint64_t seed)
 				draw_volumes(m.quota);
 				memset(m.used, 0, sizeof(m.used));
 				m.stopped = false;
-				rules->urrs[0].quota_given = true;
+				rules->urrs[0].quota_given = rules->urrs[0].resumed = true;
 			}
 			draw_volumes(m.threshold);
-			replace(rules, &m);
+			replace(rules, &m, draw(3) == 0);
 			// A threshold below what is counted already is told by the next packet.
 		}
 	}
@@ -198,7 +202,8 @@ static void test_places(void)
 
 	rules_urr_del(rules, 1);
 	rules_qer_del(rules, 1);
-	rules_urr_add(rules, 9)->method = 3;
+	rules_urr_add(rules, 9)->method = METHOD_VOLUM;
+	rules_urr_lookup(rules, 9)->measurement_info = MEASURE_PACKETS;
 	rules_qer_lookup(rules, 2)->has_mbr = true;
 	rules_places_assign(rules);
 	CU_ASSERT(rules_qer_lookup(rules, 2)->place == 1 && rules_qer_lookup(rules, 2)->fresh);
@@ -214,6 +219,61 @@ static void test_places(void)
 	CU_ASSERT_EQUAL(policy->usages[0].bytes[SIDE_UP], 0);
 	policy_free(policy);
 	rules_free(rules);
+}
+
+// The first packet is told of, once, whatever is counted; when nobody can be told, the next one is. First and last
+// packets have their times, and a report begins with another first one.
+static void test_start(void)
+{
+	static const struct {
+		uint16_t info;
+		uint8_t method;
+		uint32_t triggers;
+		bool awaits;
+	} rows[] = {
+		{0, METHOD_VOLUM, TRIGGER_START, true},
+		{0, METHOD_DURAT, 0, true},
+		{MEASURE_START, METHOD_DURAT, 0, false},
+		{MEASURE_START, METHOD_DURAT, TRIGGER_START, true},
+		{MEASURE_PACKETS, METHOD_VOLUM, 0, false},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rules *rules = rules_new();
+		struct urr_rule *urr = rules_urr_add(rules, 1);
+		struct usage_at at;
+		struct policy *policy;
+		bool marked;
+
+		urr->method = rows[i].method;
+		urr->triggers = rows[i].triggers;
+		urr->measurement_info = (uint8_t)rows[i].info;
+		rules_places_assign(rules);
+		CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
+		session_policy_set(&table, 0, policy, 0, 0);
+		rules_settled(rules);
+		at = usage_find(&table, 0, 0);
+		CU_ASSERT(at.line[0] == NULL && policy->usages[0].first_s == 0);
+		CU_ASSERT_EQUAL(count(SIDE_UP, 100, &marked), rows[i].awaits ? USAGE_HIT_START : 0);
+		CU_ASSERT_EQUAL(marked, rows[i].awaits);
+		if (rows[i].awaits) {
+			usage_hits_undo(&at, USAGE_HIT_START);
+			usage_grant(&at);
+			CU_ASSERT_EQUAL(count(SIDE_DOWN, 10, &marked), USAGE_HIT_START);
+			usage_grant(&at);
+		}
+		CU_ASSERT_EQUAL(count(SIDE_UP, 100, &marked), 0);
+		CU_ASSERT(policy->usages[0].first_s == 1 && policy->usages[0].last_s == 1);
+		// A block for another reason: traffic goes on. A report is taken: it begins anew with the next.
+		CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
+		policy->usages[0].flags |= USAGE_F_TAKE;
+		policy_free(session_policy_set(&table, 0, policy, 0, 0));
+		CU_ASSERT(policy->usages[0].first_s == 0 && policy->usages[0].last_s == 1);
+		CU_ASSERT_EQUAL(count(SIDE_UP, 100, &marked), 0);
+		CU_ASSERT_EQUAL(policy->usages[0].packets[SIDE_UP], 1);
+		policy_free(session_policy_set(&table, 0, NULL, 0, 0));
+		rules_free(rules);
+	}
 }
 
 // Quotas of nothing, and the largest that can be said.
@@ -247,6 +307,7 @@ static CU_TestInfo tests[] = {
 	{"counted in the lines", test_line},
 	{"counted in the record", test_record},
 	{"places", test_places},
+	{"the start of traffic", test_start},
 	{"extremes", test_extremes},
 	CU_TEST_INFO_NULL,
 };
