@@ -21,6 +21,7 @@
 #include "pfcp/node_report.h"
 #include "pfcp/pfd.h"
 #include "pfcp/remote_tunnels.h"
+#include "pfcp/usage.h"
 #include "pipeline/pipeline.h"
 
 static_assert(CONFIG_IFACE_ADDRESSES_MAX <= PARSE_LOCAL_MAX &&
@@ -355,6 +356,14 @@ static void predefined_fill(struct upf *upf)
 	}
 }
 
+// A URR has reached a mark.
+static void used(void *ctx, unsigned worker, const struct usage_event *event)
+{
+	const struct upf *upf = ctx;
+
+	n4_usage_event(upf->n4, worker, event);
+}
+
 // Packets wait for a UE.
 static void buffered(void *ctx, unsigned worker, const struct buffer_event *event)
 {
@@ -434,6 +443,7 @@ static int n4_make(struct upf *upf)
 	conf.seid_rest_s = c->sessions.reuse_s;
 	conf.max_answers_per_peer = c->n4.requests_per_peer;
 	conf.max_reports = c->n4.reports;
+	conf.traffic_stop_s = c->n4.traffic_stop_s;
 	conf.error_reports = c->gtpu.error_report;
 	conf.max_apps = c->n4.applications;
 	conf.max_app_pfds = c->n4.application_pfds;
@@ -441,6 +451,8 @@ static int n4_make(struct upf *upf)
 	upf->n4 = n4_new(&conf, &env, &n4_session_ops);
 	if (!upf->n4)
 		return no_memory("N4");
+	upf->control.usage = used;
+	upf->control.usage_ctx = upf;
 	upf->control.buffered = buffered;
 	upf->control.buffered_ctx = upf;
 	upf->control.tunnel_lost = tunnel_lost;
@@ -473,6 +485,7 @@ int upf_sessions_make(struct upf *upf)
 void upf_sessions_free(struct upf *upf)
 {
 	control_drain(&upf->control); // what N4 and the CLI wait for
+	upf->control.usage = NULL;
 	upf->control.buffered = NULL;
 	upf->control.tunnel_lost = NULL;
 	n4_free(upf->n4);

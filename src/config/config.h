@@ -177,6 +177,7 @@ struct config_n4 {
 	uint32_t associations_per_address;
 	uint32_t requests_per_peer;
 	uint32_t reports; // that wait
+	uint32_t traffic_stop_s;
 	uint32_t applications;
 	uint32_t application_pfds;
 	uint32_t pfd_bytes;

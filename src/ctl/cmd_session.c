@@ -11,6 +11,7 @@
 #include "ctl/cmd.h"
 #include "ctl/meters_put.h"
 #include "ctl/rules_put.h"
+#include "ctl/usage_put.h"
 #include "pfcp/assoc.h"
 #include "pfcp/n4_session.h"
 #include "pfcp/node_id.h"
@@ -139,6 +140,7 @@ static void session_put(struct reply *r, const struct ctl_view *view,
 	meters_put(r, session->rules, answer->result == 0 ? answer->session.policy : NULL,
 		   clock_now_ns() * METER_UNITS_PER_NS,
 		   view->workers[session->slot.owner]->meter_burst);
+	usage_put(r, session, answer->result == 0 ? answer->session.policy : NULL);
 	reply_object_close(r);
 }
 

@@ -437,6 +437,8 @@ static void urrs_put(struct reply *r, const struct rules *rules)
 		"quota_down_bytes",
 		"threshold_s",
 		"quota_s",
+		"holding_s",
+		"validity_s",
 		"period_s",
 		"linked",
 		NULL,
@@ -455,6 +457,8 @@ static void urrs_put(struct reply *r, const struct rules *rules)
 		volumes_put(r, &urr->quota);
 		number_put(r, urr->time_threshold_s != 0, urr->time_threshold_s);
 		number_put(r, urr->time_quota_s != 0, urr->time_quota_s);
+		number_put(r, urr->quota_holding_s != 0, urr->quota_holding_s);
+		number_put(r, urr->quota_validity_s != 0, urr->quota_validity_s);
 		number_put(r, urr->period_s != 0, urr->period_s);
 		ids_put(r, urr->linked, urr->n_linked);
 	}

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "pfcp/load.h"
+#include "pfcp/report.h"
 #include "pfcp/session_set.h"
 #include "pfcp/writer.h"
 
@@ -183,7 +184,14 @@ void answer_established(struct n4_request *rq, const struct n4_session *session)
 	n4_answer(rq, &w);
 }
 
-void answer_modified(struct n4_request *rq, const struct n4_session *session)
+static void usage_encode(struct pfcp_writer *w, uint16_t type, const struct usage_change *usage)
+{
+	for (unsigned i = 0; i < usage->n; i++)
+		pfcp_usage_report_encode(w, type, &usage->reports[i]);
+}
+
+void answer_modified(struct n4_request *rq, const struct n4_session *session,
+		     const struct usage_change *usage)
 {
 	struct pfcp_fault accepted = {.cause = PFCP_CAUSE_ACCEPTED};
 	struct pfcp_writer w;
@@ -192,19 +200,23 @@ void answer_modified(struct n4_request *rq, const struct n4_session *session)
 	pfcp_fault_encode(&w, &accepted);
 	picked_encode(&w, rq, session, PFCP_IE_CREATE_PDR, PFCP_IE_CREATED_PDR);
 	picked_encode(&w, rq, session, PFCP_IE_UPDATE_PDR, PFCP_IE_UPDATED_PDR);
+	usage_encode(&w, PFCP_IE_USAGE_REPORT_MODIFICATION, usage);
 	endpoints_encode(&w, rq, session, PFCP_IE_CREATE_TRAFFIC_ENDPOINT);
 	endpoints_encode(&w, rq, session, PFCP_IE_UPDATE_TRAFFIC_ENDPOINT);
 	load_encode(&w, rq->n4, rq->cp_features, false);
 	n4_answer(rq, &w);
 }
 
-void answer_deleted(struct n4_request *rq, uint64_t seid)
+void answer_deleted(struct n4_request *rq, const struct n4_session *session,
+		    const struct usage_change *usage)
 {
 	struct pfcp_fault accepted = {.cause = PFCP_CAUSE_ACCEPTED};
 	struct pfcp_writer w;
 
-	n4_answer_begin(rq, &w, seid);
+	n4_answer_begin(rq, &w, session->cp_seid);
 	pfcp_fault_encode(&w, &accepted);
+	n4_reports_put(session, &w, PFCP_IE_USAGE_REPORT_DELETION);
+	usage_encode(&w, PFCP_IE_USAGE_REPORT_DELETION, usage);
 	load_encode(&w, rq->n4, rq->cp_features, false);
 	n4_answer(rq, &w);
 }

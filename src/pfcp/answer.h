@@ -6,11 +6,15 @@
 #pragma once
 
 #include "pfcp/n4_session.h"
+#include "pfcp/usage.h"
 
 // Refuses a request. `seid` is the peer's, 0 where it is not known (7.2.2.4.2).
 void answer_refuse(struct n4_request *rq, uint64_t seid, const struct pfcp_fault *fault);
 
 // Accepts one; the session's rules are those that the request asked for.
 void answer_established(struct n4_request *rq, const struct n4_session *session);
-void answer_modified(struct n4_request *rq, const struct n4_session *session);
-void answer_deleted(struct n4_request *rq, uint64_t seid);
+void answer_modified(struct n4_request *rq, const struct n4_session *session,
+		     const struct usage_change *usage);
+// Usage that waits to be reported goes with the answer, too: the session ends.
+void answer_deleted(struct n4_request *rq, const struct n4_session *session,
+		    const struct usage_change *usage);

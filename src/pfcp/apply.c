@@ -20,7 +20,6 @@
 #include "rules/compile.h"
 #include "rules/expand.h"
 #include "session/locator.h"
-#include "session/policy_rules.h"
 #include "session/ue_pool.h"
 #include "worker/mailbox.h"
 
@@ -51,6 +50,7 @@ void n4_change_free(struct n4_change *change)
 		return;
 	rules_free(change->rules);
 	policy_free(change->policy);
+	free(change->usage.reports);
 	free(change);
 }
 
@@ -308,17 +308,6 @@ static void add_end_markers(struct n4_change *change, struct mail *mail)
 	}
 }
 
-// A new block of meters and usage, where the rules that have them change. -ENOMEM.
-static int add_policy(const struct n4_change *change, struct mail *mail)
-{
-	const struct rules *old = change->session->rules;
-
-	if (old && policy_serves(old, change->rules))
-		return 0;
-	mail->session.policy_new = true;
-	return policy_of_rules(change->rules, &mail->session.policy);
-}
-
 static void post(struct n4_change *change, struct mail *mail)
 {
 	change->mails++;
@@ -378,7 +367,7 @@ static int post_compiled(struct n4_change *change, struct compiled *compiled,
 
 	if (change->tunnels.dropped)
 		close = mail_new(MAIL_SESSION_SET, change_back, change);
-	if (!set || (change->tunnels.dropped && !close) || add_policy(change, set) < 0)
+	if (!set || (change->tunnels.dropped && !close) || usage_change_prepare(change, set) < 0)
 		rc = fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
 	if (rc == 0)
 		rc = ue_keys_add(change, fault);
@@ -466,6 +455,7 @@ static int begin_assigned(struct n4_change *change, struct pfcp_fault *fault)
 	if (fteid_assign(n4, &session->slot, change->rules, &change->tunnels, fault) == 0) {
 		if (change_compile(change, fault) == 0) {
 			session->change = change;
+			usage_change_begun(change);
 			app_rules_taken(n4, session, change->rules);
 			n4_slot_set(n4, session);
 			return 0;
@@ -527,6 +517,7 @@ static void change_commit(struct n4_change *change)
 
 	for (unsigned i = 0; i < change->n_end_markers; i++)
 		peer_give(n4, &change->end_markers[i].peer);
+	usage_change_done(change);
 	if (!change->rules) {
 		give_all(n4, session);
 		return;
@@ -563,6 +554,7 @@ static void change_back(struct mail *mail, void *ctx)
 	if (change->session) {
 		change_commit(change);
 		change->session->change = NULL;
+		usage_go_on(change->session);
 		change->done(change);
 	}
 	n4_change_free(change);

@@ -12,6 +12,7 @@
 
 #include "pfcp/fteid.h"
 #include "pfcp/n4_session.h"
+#include "pfcp/usage.h"
 #include "rules/compile.h"
 #include "worker/mailbox.h"
 
@@ -30,7 +31,8 @@ struct n4_change {
 		struct tunnel_out to;
 		uint16_t peer; // held until the owner has sent it; PEER_NONE: not yet
 	} end_markers[MAIL_END_MARKERS];
-	bool drop_buffer;      // what is held goes before the rules change
+	bool drop_buffer; // what is held goes before the rules change
+	struct usage_change usage;
 	struct policy *policy; // what the owner had of meters and usage until the change, or NULL
 	unsigned mails;        // not back yet
 	void (*done)(struct n4_change

@@ -324,7 +324,6 @@ static int take_step(struct decode *d, const struct step *step, const struct pfc
 // What sessions of other kinds are made of. It is refused, since without it the session would not be the one
 // that the SMF asked for; the features behind it are not offered (pfcp/features.c).
 static const uint16_t not_served[] = {
-	PFCP_IE_QUERY_URR,
 	PFCP_IE_CREATE_MAR,
 	PFCP_IE_UPDATE_MAR,
 	PFCP_IE_REMOVE_MAR,

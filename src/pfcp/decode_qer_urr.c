@@ -180,7 +180,7 @@ static int take_volume_quota(struct decode *d, void *rule, const struct pfcp_ie 
 {
 	struct urr_rule *urr = rule;
 
-	urr->quota_given = true;
+	urr->quota_given = urr->resumed = true;
 	return read_volume(d, ie, &urr->quota);
 }
 
@@ -224,6 +224,18 @@ TAKE_NUMBER(quota_holding_s)
 TAKE_NUMBER(quota_validity_s)
 TAKE_NUMBER(monitoring_time)
 
+// A quota that is given anew: what it has stopped goes on.
+#define TAKE_QUOTA(field)                                                                          \
+	static int give_##field(struct decode *d, void *rule, const struct pfcp_ie *ie)            \
+	{                                                                                          \
+		((struct urr_rule *)rule)->resumed = true;                                         \
+		return take_##field(d, rule, ie);                                                  \
+	}
+
+TAKE_QUOTA(time_quota_s)
+TAKE_QUOTA(quota_holding_s)
+TAKE_QUOTA(quota_validity_s)
+
 static const struct decode_row urr_rows[] = {
 	{PFCP_IE_MEASUREMENT_METHOD, true, take_method},
 	{PFCP_IE_REPORTING_TRIGGERS, true, take_triggers},
@@ -231,9 +243,9 @@ static const struct decode_row urr_rows[] = {
 	{PFCP_IE_VOLUME_THRESHOLD, false, take_volume_threshold},
 	{PFCP_IE_VOLUME_QUOTA, false, take_volume_quota},
 	{PFCP_IE_TIME_THRESHOLD, false, take_time_threshold_s},
-	{PFCP_IE_TIME_QUOTA, false, take_time_quota_s},
-	{PFCP_IE_QUOTA_HOLDING_TIME, false, take_quota_holding_s},
-	{PFCP_IE_QUOTA_VALIDITY_TIME, false, take_quota_validity_s},
+	{PFCP_IE_TIME_QUOTA, false, give_time_quota_s},
+	{PFCP_IE_QUOTA_HOLDING_TIME, false, give_quota_holding_s},
+	{PFCP_IE_QUOTA_VALIDITY_TIME, false, give_quota_validity_s},
 	{PFCP_IE_MONITORING_TIME, false, take_monitoring_time},
 	{PFCP_IE_LINKED_URR_ID, false, take_linked},
 	{PFCP_IE_FAR_ID, false, take_quota_far},

@@ -86,7 +86,7 @@ static void session_gone(struct n4_change *change)
 	struct pfcp_fault fault;
 
 	if (change->rq)
-		answer_deleted(change->rq, session->cp_seid);
+		answer_deleted(change->rq, session, &change->usage);
 	fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "the session has been deleted before");
 	waiting_refuse(session, &fault, 0);
 	n4_session_free(n4, session);
@@ -401,6 +401,7 @@ static void session_tick(struct n4 *n4)
 	session_refresh_tick(n4);
 	n4_downlink_tick(n4);
 	inactivity_tick(n4);
+	usage_tick(n4);
 	n4_reports_tick(n4);
 }
 

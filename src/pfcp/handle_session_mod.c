@@ -16,7 +16,7 @@
 
 static void session_modified(struct n4_change *change)
 {
-	answer_modified(change->rq, change->session);
+	answer_modified(change->rq, change->session, &change->usage);
 	session_next(change->n4, change->session);
 }
 
@@ -96,6 +96,7 @@ static int modify_begin(struct n4 *n4, struct n4_session *session, struct n4_req
 	if (owner_decode(n4, session, &rq->msg, &affairs.owner, fault) == 0 &&
 	    session_set_decode(&rq->msg, session->set, &affairs.set, fault) == 0 &&
 	    session_f_seid_decode(&rq->msg, &change->cp_seid, &change->cp_addr, fault) != -EINVAL &&
+	    usage_query_decode(change, &rq->msg, fault) == 0 &&
 	    decode_rules(&n4->env, &rq->msg, change->rules, fault) == 0) {
 		mark_ends(change, &rq->msg);
 		if (n4_change_begin(change, fault) == 0) {

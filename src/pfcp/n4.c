@@ -41,6 +41,7 @@ void n4_conf_init(struct n4_conf *conf)
 		.max_waiting_bytes = 64u << 20,
 		.max_requests = 65536,
 		.max_reports = 65536,
+		.traffic_stop_s = 30,
 		.error_reports = true,
 		.max_apps = 256,
 		.max_app_pfds = 64,

@@ -76,6 +76,7 @@ struct n4_conf {
 	uint64_t max_waiting_bytes;    // memory of requests in progress
 	uint32_t max_requests;         // requests of ours without an answer yet
 	uint32_t max_reports;          // session reports that wait, of all sessions
+	uint32_t traffic_stop_s;       // a silence of so long is the end of traffic (STOPT)
 	bool error_reports;            // SMFs are told of Error Indications
 	uint32_t max_apps;             // applications with PFDs
 	uint32_t max_app_pfds;         // flow descriptions, URLs and so on of one application

@@ -14,6 +14,7 @@
 #include "pfcp/assoc.h"
 #include "pfcp/apply.h"
 #include "pfcp/inactivity.h"
+#include "pfcp/usage.h"
 #include "pfcp/remote_tunnels.h"
 #include "pfcp/pfd.h"
 #include "pfcp/downlink.h"
@@ -111,6 +112,7 @@ int n4_sessions_init(struct n4 *n4)
 	TAILQ_INIT(&table->refresh);
 	TAILQ_INIT(&table->reporting);
 	timers_init(&table->silent);
+	timers_init(&table->usages);
 	TAILQ_INIT(&table->of_apps);
 	table->mask = buckets - 1;
 	table->buckets = calloc(buckets, sizeof(struct n4_session *));
@@ -294,6 +296,7 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	cp_remove(n4->sessions, session);
 	session_edge_forget(n4, session);
 	inactivity_end(session);
+	usage_end(session);
 	if (session->refresh)
 		TAILQ_REMOVE(&n4->sessions->refresh, session, of_refresh);
 	rest_add(n4->sessions->seids, session->seid, clock_now_ns());

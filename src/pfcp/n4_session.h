@@ -26,6 +26,7 @@ struct n4_change;
 struct n4_downlink;   // pfcp/downlink.c
 struct n4_inactivity; // pfcp/inactivity.c
 struct n4_reporting;  // pfcp/report.c
+struct n4_usage;      // pfcp/usage.c
 struct pfcp_msg;
 struct session_batch;
 struct session_set;
@@ -71,6 +72,7 @@ struct n4_session {
 	struct n4_reporting *reporting;   // NULL: it never had a report
 	struct n4_downlink *downlink;     // NULL: no packet ever waited for its UE
 	struct n4_inactivity *inactivity; // NULL: its SMF does not ask for it
+	struct n4_usage *usage;           // NULL: it never had a URR
 	bool refresh; // what its rules compile to has changed: it is due for a change of its own
 	bool ending; // its association or a set of it ends, or it has a successor: it goes as soon as no change
 		// is under way
@@ -126,6 +128,7 @@ struct n4_sessions {
 	uint32_t n_edges;
 	struct rest *seids;                    // of sessions that ended a short while ago
 	struct timers silent;                  // of the sessions that are watched for silence
+	struct timers usages;                  // of those with URRs
 	struct remote_tunnels *remote_tunnels; // NULL: nobody wants to know
 	struct compile_conf compile;
 	uint8_t *ni_ifaces; // what compile points to

@@ -24,7 +24,8 @@
 
 struct waiting_report {
 	STAILQ_ENTRY(waiting_report) next;
-	bool sent; // in the request that is under way
+	bool sent;  // in the request that is under way
+	bool tried; // or has been in one: its SMF may have it as it is
 	struct report report;
 };
 STAILQ_HEAD(waiting_reports, waiting_report);
@@ -117,7 +118,7 @@ static bool usage_join(struct n4_reporting *r, const struct pfcp_usage_report *u
 	struct waiting_report *w, *found = NULL;
 
 	STAILQ_FOREACH(w, &r->reports, next)
-		if (w->report.kind == REPORT_USAGE && !w->sent &&
+		if (w->report.kind == REPORT_USAGE && !w->tried &&
 		    w->report.usage.urr_id == usage->urr_id)
 			found = w;
 	if (found)
@@ -166,6 +167,34 @@ bool n4_report_waits(const struct n4_session *session, enum report_kind kind)
 			if (w->report.kind == kind)
 				return true;
 	return false;
+}
+
+void n4_reports_take(struct n4 *n4, struct n4_session *session, uint32_t urr,
+		     void (*put)(void *ctx, const struct pfcp_usage_report *report), void *ctx)
+{
+	struct n4_reporting *r = session->reporting;
+	struct waiting_report *report, *next;
+
+	for (report = r ? STAILQ_FIRST(&r->reports) : NULL; report; report = next) {
+		next = STAILQ_NEXT(report, next);
+		if (report->report.kind != REPORT_USAGE || report->report.usage.urr_id != urr)
+			continue;
+		put(ctx, &report->report.usage);
+		if (!report->sent)
+			report_free(n4, r, report);
+	}
+	if (r && STAILQ_EMPTY(&r->reports))
+		due_take(n4, r);
+}
+
+void n4_reports_put(const struct n4_session *session, struct pfcp_writer *w, uint16_t type)
+{
+	const struct waiting_report *report;
+
+	if (session->reporting)
+		STAILQ_FOREACH(report, &session->reporting->reports, next)
+			if (report->report.kind == REPORT_USAGE)
+				pfcp_usage_report_encode(w, type, &report->report.usage);
 }
 
 void n4_reports_drop(struct n4 *n4, struct n4_session *session)
@@ -223,6 +252,7 @@ static size_t request_write(struct n4 *n4, struct n4_reporting *r)
 		report->sent = bytes < REPORT_BYTES_MAX && fits_beside(types, &report->report);
 		if (!report->sent)
 			continue;
+		report->tried = true;
 		types |= type_bits[report->report.kind];
 		bytes += REPORT_ROOM;
 	}

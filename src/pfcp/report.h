@@ -43,6 +43,15 @@ void n4_report(struct n4 *n4, struct n4_session *session, const struct report *r
 // Whether a report of this kind waits or is under way.
 bool n4_report_waits(const struct n4_session *session, enum report_kind kind);
 
+// Gives the usage of a URR that waits, in order, for an answer that has more of it. What is under way goes on; its SMF
+// tells by UR-SEQN what it has already.
+void n4_reports_take(struct n4 *n4, struct n4_session *session, uint32_t urr,
+		     void (*put)(void *ctx, const struct pfcp_usage_report *report), void *ctx);
+
+// Writes the usage that waits or is under way as IEs of this type: the session ends, and what its SMF may have not
+// taken goes with the answer.
+void n4_reports_put(const struct n4_session *session, struct pfcp_writer *w, uint16_t type);
+
 // Forgets the session's reports: it ends.
 void n4_reports_drop(struct n4 *n4, struct n4_session *session);
 

@@ -359,8 +359,15 @@ static int check_qer(const struct check *c, const struct qer_rule *qer)
 	return 0;
 }
 
+// What no report would ever come of is not promised: dropped downlink traffic, envelopes, MAC addresses, events, IP
+// multicast, Ethernet and MBS. Spare bits say nothing.
+#define TRIGGERS_NOT_SERVED 0x037c40
+
 static int check_urr(const struct check *c, const struct urr_rule *urr)
 {
+	if (urr->triggers & TRIGGERS_NOT_SERVED)
+		return urr_fault(c, urr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_REPORTING_TRIGGERS,
+				 "reporting trigger that is not served");
 	for (unsigned i = 0; i < urr->n_linked; i++) {
 		if (rules_urr_lookup(c->rules, urr->linked[i]) == NULL)
 			return urr_fault(c, urr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_LINKED_URR_ID,

@@ -96,6 +96,7 @@ struct rules *rules_clone(const struct rules *rules)
 	copy->n_fars = rules->n_fars;
 	copy->n_qers = rules->n_qers;
 	copy->n_urrs = rules->n_urrs;
+	copy->last_serial = rules->last_serial;
 	copy->n_bars = rules->n_bars;
 	copy->n_endpoints = rules->n_endpoints;
 	copy->n_tunnels = rules->n_tunnels;

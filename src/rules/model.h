@@ -163,7 +163,6 @@ struct qer_rule {
 // Measurement Method (TS 29.244 8.2.40).
 #define METHOD_DURAT 0x01
 #define METHOD_VOLUM 0x02
-#define METHOD_EVENT 0x04
 
 // Reporting Triggers (TS 29.244 8.2.19).
 #define TRIGGER_PERIO 0x0001
@@ -172,10 +171,7 @@ struct qer_rule {
 #define TRIGGER_QUHTI 0x0008
 #define TRIGGER_START 0x0010
 #define TRIGGER_STOPT 0x0020
-#define TRIGGER_DROTH 0x0040
 #define TRIGGER_LIUSA 0x0080
-#define TRIGGER_EVETH 0x1000
-#define TRIGGER_EVEQU 0x2000
 
 // Measurement Information (TS 29.244 8.2.68).
 #define MEASURE_BEFORE 0x01  // MBQE: before QoS enforcement
@@ -190,7 +186,8 @@ struct urr_volumes {
 
 struct urr_rule {
 	uint32_t id;
-	uint8_t place; // from 1; 0: none yet
+	uint8_t place;   // from 1; 0: none yet
+	uint16_t serial; // given with the place, and different from any other of the session's
 	bool fresh;
 	bool quota_given;  // the change that is under way gives a new volume quota
 	bool resumed;      // or a quota of any kind: what has stopped goes on
@@ -248,6 +245,7 @@ struct rules {
 	struct tunnel_rule *tunnels;
 	struct picked_ue *picked;
 	uint32_t inactivity_s; // User Plane Inactivity Timer, 0: none
+	uint16_t last_serial;  // that a URR got
 };
 
 // A deep copy; NULL without memory.

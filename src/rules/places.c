@@ -50,6 +50,23 @@ static void qers_assign(struct rules *rules)
 	}
 }
 
+static bool serial_is_used(const struct rules *rules, uint16_t serial)
+{
+	for (unsigned i = 0; i < rules->n_urrs; i++)
+		if (rules->urrs[i].serial == serial)
+			return true;
+	return false;
+}
+
+// Never 0, which those have that have no place yet.
+static uint16_t serial_next(struct rules *rules)
+{
+	do
+		rules->last_serial++;
+	while (serial_is_used(rules, rules->last_serial) || rules->last_serial == 0);
+	return rules->last_serial;
+}
+
 static void urrs_assign(struct rules *rules)
 {
 	bool used[PLACES] = {false};
@@ -59,6 +76,7 @@ static void urrs_assign(struct rules *rules)
 	for (unsigned i = 0; i < rules->n_urrs; i++)
 		if (!rules->urrs[i].place) {
 			rules->urrs[i].place = place_free(used);
+			rules->urrs[i].serial = serial_next(rules);
 			rules->urrs[i].fresh = true;
 		}
 }

@@ -64,7 +64,7 @@ struct usage {
 	uint64_t bytes[SIDES]; // counted before the grant
 	uint32_t first_s, last_s;
 	uint16_t flags;
-	uint16_t spare;
+	uint16_t serial;  // of its URR (rules/model.h): a place may be another's soon
 	uint32_t dropped; // packets that a used up quota stopped
 	// What marks need.
 	int64_t granted[SIDES];

@@ -58,6 +58,7 @@ static void usage_fill(struct usage *usage, const struct urr_rule *urr)
 
 	volumes_fill(usage->threshold, urr->triggers & TRIGGER_VOLTH ? &urr->threshold : &none);
 	volumes_fill(usage->quota, &urr->quota);
+	usage->serial = urr->serial;
 	if (urr->fresh)
 		usage->flags |= USAGE_F_FRESH;
 	if (urr->fresh && urr_awaits(urr))

@@ -14,6 +14,7 @@ static bool event_post(struct worker *w, const struct pkt *p, unsigned number, u
 		.version = w->table.cold[slot].version,
 		.place = (uint8_t)number,
 		.hits = (uint8_t)hits,
+		.serial = u->serial,
 	};
 
 	if (hits & USAGE_HIT_TAKES) {

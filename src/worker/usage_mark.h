@@ -10,10 +10,10 @@
 #include "worker/worker.h"
 
 struct usage_event {
-	uint32_t slot, version; // of the session
-	uint8_t place;          // number of the usage
-	uint8_t hits;           // USAGE_HIT_ bits
-	uint16_t spare;
+	uint32_t slot, version;                // of the session
+	uint8_t place;                         // number of the usage
+	uint8_t hits;                          // USAGE_HIT_ bits
+	uint16_t serial;                       // of its URR (rules/model.h)
 	uint32_t first_s, last_s;              // as in struct usage
 	uint64_t bytes[SIDES], packets[SIDES]; // zero unless the hits take them (USAGE_HIT_TAKES)
 };

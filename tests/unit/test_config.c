@@ -238,6 +238,7 @@ static const struct {
 	{"n4", "associations_per_address", 16, 1, 10000, false},
 	{"n4", "requests_per_peer", 1024, 16, 65536, false},
 	{"n4", "reports", 65536, 16, 16777216, false},
+	{"n4", "traffic_stop_s", 30, 1, 86400, false},
 	{"n4", "applications", 256, 0, 4096, false},
 	{"n4", "application_pfds", 64, 1, 255, false},
 	{"n4", "pfd_bytes", 4194304, 4096, 1073741824, false},

@@ -14,6 +14,7 @@
 #include "pfcp/n4.h"
 #include "pfcp/n4_session.h"
 #include "pfcp/pfd.h"
+#include "pfcp/usage_state.h"
 #include "rules_kit.h"
 #include "worker/mailbox.h"
 #include "worker/worker.h"
@@ -109,7 +110,11 @@ static struct n4_session *session_open5gs(uint64_t seid)
 	return session_make(seid, rules);
 }
 
-// What its owner has of its QER: the uplink meter has dropped, and the bucket of the downlink's is half empty.
+static struct urr_state urr = {.id = 1, .sequence = 4};
+static struct n4_usage usage = {.n = 1, .urrs = &urr};
+
+// What its owner has of its QER: the uplink meter has dropped, and the bucket of the downlink's is half empty; and of its
+// URR: some of its threshold.
 static struct policy *policy_give(struct n4_session *session)
 {
 	const struct qer_rule *qer = session->rules->qers;
@@ -126,6 +131,15 @@ static struct policy *policy_give(struct n4_session *session)
 	meters[SIDE_UP].dropped_bytes = 4200;
 	meters[SIDE_DOWN].cost = down[3].cost[0] = meter_cost_of(qer->mbr_down_bps);
 	down[3].tat[0] = clock_now_ns() * METER_UNITS_PER_NS + worker.meter_burst / 2;
+	policy->usages[0] = (struct usage){
+		.bytes = {1000, 3857600},
+		.dropped = 7,
+		.threshold = {(int64_t)session->rules->urrs[0].threshold.total, USAGE_NONE,
+			      USAGE_NONE},
+		.quota = {USAGE_NONE, USAGE_NONE, 0},
+	};
+	urr.since_ns = clock_now_ns() - 61 * NS_PER_SEC;
+	session->usage = &usage;
 	cold[3] = (struct session_cold){.policy = policy, .version = session->slot.version};
 	return policy;
 }
@@ -141,6 +155,7 @@ static void mail_run(void)
 
 static void test_show_session(void)
 {
+	struct n4_session *session;
 	struct policy *policy;
 	int status;
 	bool end;
@@ -150,7 +165,8 @@ static void test_show_session(void)
 	ctl_kit_open(&view);
 	up[3] = (struct session_line){.packets = 12, .bytes = 3400};
 	down[3] = (struct session_line){.packets = 5, .bytes = 600};
-	policy = policy_give(session_open5gs(0xabcdef0123456789));
+	session = session_open5gs(0xabcdef0123456789);
+	policy = policy_give(session);
 	cold[3].buffer = 1;
 	held = (struct buffer){.packets = 3, .bytes = 700, .held.first = &oldest};
 	worker.now = 1234 * NS_PER_MS * METER_UNITS_PER_NS;
@@ -177,6 +193,7 @@ static void test_show_session(void)
 	close(fd);
 	ctl_kit_run();
 	ctl_kit_close();
+	session->usage = NULL;
 	policy_free(policy);
 	cold[3] = (struct session_cold){0};
 	parts_close();

@@ -1,0 +1,419 @@
+// What is reported of usage by itself: marks that workers tell of, and what comes with time (usage.h).
+//
+// Control thread only. A session with URRs has one timer, set to the first of the moments of all of them. When it comes,
+// URRs whose time is up are due; whether traffic has ended, and what was counted at the monitoring time, is seen by a
+// look at the owner's counts; then the counts of what is due are taken. One question at a time is with the owner, and
+// none while a change of the rules is: what is asked for is of the rules that the session has when the answer is here.
+
+#include "pfcp/usage.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "pfcp/apply.h"
+#include "pfcp/n4_session.h"
+#include "pfcp/usage_state.h"
+#include "session/policy_rules.h"
+#include "session/usage.h"
+#include "worker/mailbox.h"
+#include "worker/usage_mark.h"
+
+#define VISITS_A_TICK 512
+#define AGAIN_NS NS_PER_SEC // without memory
+
+// --- moments ---------------------------------------------------------------------------------------------
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t after_s(uint64_t from_ns, uint32_t seconds)
+{
+	return from_ns + seconds * NS_PER_SEC;
+}
+
+static uint64_t at_period(const struct n4_usage *s, const struct urr_state *u,
+			  const struct urr_rule *rule)
+{
+	return rule->triggers & TRIGGER_PERIO ? u->period_ns : UINT64_MAX;
+}
+
+static uint64_t at_time_threshold(const struct n4_usage *s, const struct urr_state *u,
+				  const struct urr_rule *rule)
+{
+	if (!(rule->triggers & TRIGGER_TIMTH) || !u->started_ns)
+		return UINT64_MAX;
+	return after_s(later(u->since_ns, u->started_ns), rule->time_threshold_s);
+}
+
+static uint64_t at_time_quota(const struct n4_usage *s, const struct urr_state *u,
+			      const struct urr_rule *rule)
+{
+	if (!rule->time_quota_s || !u->started_ns || u->quota_over)
+		return UINT64_MAX;
+	return after_s(later(u->quota_ns, u->started_ns), rule->time_quota_s);
+}
+
+static uint64_t at_validity(const struct n4_usage *s, const struct urr_state *u,
+			    const struct urr_rule *rule)
+{
+	if (!rule->quota_validity_s || u->quota_over)
+		return UINT64_MAX;
+	return after_s(u->quota_ns, rule->quota_validity_s);
+}
+
+static uint64_t at_holding(const struct n4_usage *s, const struct urr_state *u,
+			   const struct urr_rule *rule)
+{
+	if (!rule->quota_holding_s || u->quota_over)
+		return UINT64_MAX;
+	return after_s(u->active_ns, rule->quota_holding_s);
+}
+
+static uint64_t at_stop(const struct n4_usage *s, const struct urr_state *u,
+			const struct urr_rule *rule)
+{
+	if (!(rule->triggers & TRIGGER_STOPT) || !u->flowing)
+		return UINT64_MAX;
+	return after_s(u->active_ns, s->n4->conf.traffic_stop_s);
+}
+
+static uint64_t at_monitoring(const struct n4_usage *s, const struct urr_state *u,
+			      const struct urr_rule *rule)
+{
+	return u->split_due_ns ? u->split_due_ns : UINT64_MAX;
+}
+
+// When a report is due by itself. `looks`: only the owner's counts tell whether it really is.
+static const struct moment {
+	uint32_t trigger;
+	bool looks;
+	uint64_t (*at)(const struct n4_usage *s, const struct urr_state *u,
+		       const struct urr_rule *rule);
+} moments[] = {
+	{PFCP_USAGE_REPORT_TRIGGER_PERIO, false, at_period},
+	{PFCP_USAGE_REPORT_TRIGGER_TIMTH, false, at_time_threshold},
+	{PFCP_USAGE_REPORT_TRIGGER_TIMQU, false, at_time_quota},
+	{PFCP_USAGE_REPORT_TRIGGER_QUVTI, false, at_validity},
+	{PFCP_USAGE_REPORT_TRIGGER_QUHTI, true, at_holding},
+	{PFCP_USAGE_REPORT_TRIGGER_STOPT, true, at_stop},
+	{PFCP_USAGE_REPORT_TRIGGER_MONIT, true, at_monitoring},
+};
+
+#define MOMENTS (sizeof(moments) / sizeof(moments[0]))
+
+// The rule of a URR, in the session's rules or, for one that is being made, in those that come. NULL: in neither.
+static const struct urr_rule *rule_of(const struct n4_session *session, const struct urr_state *u)
+{
+	const struct rules *both[] = {session->rules,
+				      session->change ? session->change->rules : NULL};
+
+	for (unsigned i = 0; i < 2; i++) {
+		const struct urr_rule *rule = both[i] ? rules_urr_lookup(both[i], u->id) : NULL;
+
+		if (rule && rule->serial == u->serial)
+			return rule;
+	}
+	return NULL;
+}
+
+static void arm(struct n4_usage *s)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct urr_state *u = &s->urrs[i];
+		const struct urr_rule *rule = rule_of(s->session, u);
+
+		for (unsigned k = 0; rule && k < MOMENTS; k++) {
+			uint64_t at = moments[k].at(s, u, rule);
+
+			next = at < next ? at : next;
+		}
+		if (u->due)
+			next = 0;
+	}
+	if (next == UINT64_MAX)
+		timers_clear(&s->timer);
+	else
+		timers_set(&s->n4->sessions->usages, &s->timer, next);
+}
+
+// --- asking the owner ------------------------------------------------------------------------------------
+
+static void visit(void *usage);
+
+// What is asked for stays due, and is asked for again.
+static void ask_failed(struct n4_usage *s)
+{
+	log_error_limited("N4: out of memory: usage is reported later");
+	timers_set(&s->n4->sessions->usages, &s->timer, clock_now_ns() + AGAIN_NS);
+}
+
+static void post(struct n4_usage *s, struct mail *mail)
+{
+	const struct slot *slot = &s->session->slot;
+
+	mail->session.image.slot = slot->index;
+	mail->session.image.version = slot->version;
+	s->asked = true;
+	mail_post(s->n4->env.workers[slot->owner], mail);
+}
+
+// An answer is here. False: nobody waits for it any more.
+static bool answered(struct n4_usage *s, const struct mail *mail)
+{
+	s->asked = false;
+	if (s->session)
+		return mail->result == 0;
+	free(s->urrs);
+	free(s);
+	return false;
+}
+
+static const struct usage *usage_in(const struct policy *policy, const struct urr_rule *rule)
+{
+	return policy && rule->place <= policy->n_usages ? &policy->usages[rule->place - 1] : NULL;
+}
+
+static void taken(struct mail *mail, void *ctx)
+{
+	const struct policy *policy = mail->session.policy;
+	struct n4_usage *s = ctx;
+	struct usage_sink sink = {.put = usage_to_smf, .ctx = s};
+
+	if (answered(s, mail)) {
+		for (unsigned i = 0; i < s->n; i++) {
+			struct urr_state *u = &s->urrs[i];
+			const struct urr_rule *rule = rule_of(s->session, u);
+			const struct usage *usage = rule ? usage_in(policy, rule) : NULL;
+			struct usage_counts counts;
+			uint32_t triggers = u->taking;
+
+			u->taking = 0;
+			if (!triggers || !usage)
+				continue;
+			counts = usage_counts_of(usage);
+			usage_report(s, u, rule, &counts, triggers, &sink);
+		}
+		arm(s);
+	}
+	policy_free(mail->session.policy);
+	free(mail);
+}
+
+#define STOPS                                                                                      \
+	(PFCP_USAGE_REPORT_TRIGGER_TIMQU | PFCP_USAGE_REPORT_TRIGGER_QUVTI |                       \
+	 PFCP_USAGE_REPORT_TRIGGER_QUHTI)
+
+// Takes the counts of what is due with a new block, which also stops what has no quota any more.
+static void take(struct n4_usage *s)
+{
+	struct mail *mail = mail_new(MAIL_POLICY_SET, taken, s);
+
+	if (!mail || policy_of_rules(s->session->rules, &mail->session.policy) < 0) {
+		free(mail);
+		ask_failed(s);
+		return;
+	}
+	mail->session.policy_new = true;
+	for (unsigned i = 0; i < s->n; i++) {
+		struct urr_state *u = &s->urrs[i];
+		const struct urr_rule *rule = rule_of(s->session, u);
+		struct usage *usage = &mail->session.policy->usages[rule->place - 1];
+
+		u->taking = u->due;
+		u->due = 0;
+		if (u->taking)
+			usage->flags |= USAGE_F_TAKE;
+		if (u->taking & STOPS)
+			usage->flags |= USAGE_F_STOPPED;
+		if (u->taking & PFCP_USAGE_REPORT_TRIGGER_STOPT) {
+			usage->flags |= USAGE_F_AWAITS;
+			u->flowing = false;
+		}
+	}
+	post(s, mail);
+}
+
+// What a look tells of one URR. The last packet came within the second that is named.
+static void seen(struct n4_usage *s, struct urr_state *u, const struct urr_rule *rule,
+		 const struct usage *usage)
+{
+	uint64_t now = clock_now_ns();
+
+	if (usage->last_s)
+		u->active_ns = later(u->active_ns, after_s(0, usage->last_s + 1));
+	if (u->split_due_ns && u->split_due_ns <= now) {
+		u->before = usage_counts_of(usage);
+		u->split_ns = now;
+		u->split_due_ns = 0;
+	}
+	for (unsigned k = 0; k < MOMENTS; k++)
+		if (moments[k].looks && moments[k].at(s, u, rule) <= now)
+			u->due |= moments[k].trigger;
+}
+
+static void looked(struct mail *mail, void *ctx)
+{
+	const struct policy *policy = mail->session.policy;
+	struct n4_usage *s = ctx;
+
+	if (answered(s, mail)) {
+		for (unsigned i = 0; i < s->n; i++) {
+			const struct urr_rule *rule = rule_of(s->session, &s->urrs[i]);
+			const struct usage *usage = rule ? usage_in(policy, rule) : NULL;
+
+			if (usage)
+				seen(s, &s->urrs[i], rule, usage);
+		}
+		arm(s);
+		if (!s->session->change && !s->session->ending)
+			visit(s);
+	}
+	policy_free(mail->session.policy);
+	free(mail);
+}
+
+static void look(struct n4_usage *s)
+{
+	const struct rules *rules = s->session->rules;
+	struct mail *mail = mail_new(MAIL_SESSION_COUNT, looked, s);
+	struct policy *policy =
+		mail ? policy_new(rules_meter_places(rules), rules_usage_places(rules)) : NULL;
+
+	if (!policy) {
+		free(mail);
+		ask_failed(s);
+		return;
+	}
+	mail->session.policy = policy;
+	post(s, mail);
+}
+
+// Sees what is due of a URR. True: that takes a look.
+static bool urr_visit(const struct n4_usage *s, struct urr_state *u, uint64_t now)
+{
+	const struct urr_rule *rule = rule_of(s->session, u);
+	bool looks = false;
+
+	for (unsigned k = 0; k < MOMENTS; k++) {
+		if (moments[k].at(s, u, rule) > now || u->due & moments[k].trigger)
+			continue;
+		if (moments[k].looks)
+			looks = true;
+		else
+			u->due |= moments[k].trigger;
+	}
+	if (at_period(s, u, rule) <= now) // periods do not drift
+		u->period_ns += (1 + (now - u->period_ns) / (rule->period_s * NS_PER_SEC)) *
+				(rule->period_s * NS_PER_SEC);
+	return looks;
+}
+
+// Sees what is due. An answer that is owed, and the end of a change, set the timer anew.
+static void visit(void *usage)
+{
+	struct n4_usage *s = usage;
+	uint64_t now = clock_now_ns();
+	bool looks = false, due = false;
+
+	if (s->asked || s->session->change || s->session->ending)
+		return;
+	for (unsigned i = 0; i < s->n; i++) {
+		looks |= urr_visit(s, &s->urrs[i], now);
+		due |= s->urrs[i].due != 0;
+	}
+	if (looks)
+		look(s);
+	else if (due)
+		take(s);
+	else
+		arm(s);
+}
+
+void usage_tick(struct n4 *n4)
+{
+	timers_run(&n4->sessions->usages, VISITS_A_TICK, visit);
+}
+
+// --- what workers tell -----------------------------------------------------------------------------------
+
+static struct urr_state *by_serial(const struct n4_usage *s, uint16_t serial)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->urrs[i].serial == serial)
+			return &s->urrs[i];
+	return NULL;
+}
+
+static void began(struct n4_usage *s, struct urr_state *u, const struct urr_rule *rule)
+{
+	u->active_ns = clock_now_ns();
+	if (!u->started_ns)
+		u->started_ns = u->active_ns;
+	if (rule->triggers & TRIGGER_START && !u->flowing)
+		usage_report_start(s, u);
+	u->flowing = true;
+}
+
+static void reached(struct n4_usage *s, struct urr_state *u, const struct urr_rule *rule,
+		    const struct usage_event *event)
+{
+	struct usage_sink sink = {.put = usage_to_smf, .ctx = s};
+	struct usage_counts counts = {.first_s = event->first_s, .last_s = event->last_s};
+	uint32_t triggers = 0;
+
+	for (unsigned side = 0; side < SIDES; side++) {
+		counts.bytes[side] = event->bytes[side];
+		counts.packets[side] = event->packets[side];
+	}
+	if (event->hits & USAGE_HIT_THRESHOLD)
+		triggers |= PFCP_USAGE_REPORT_TRIGGER_VOLTH;
+	if (event->hits & USAGE_HIT_QUOTA)
+		triggers |= PFCP_USAGE_REPORT_TRIGGER_VOLQU;
+	usage_report(s, u, rule, &counts, triggers, &sink);
+}
+
+void n4_usage_event(struct n4 *n4, unsigned worker, const struct usage_event *event)
+{
+	const struct n4_session *session = n4_session_at(n4, worker, event->slot);
+	const struct urr_rule *rule;
+	struct urr_state *u;
+	struct n4_usage *s;
+
+	if (!session || session->slot.version != event->version || !session->usage)
+		return;
+	s = session->usage;
+	u = by_serial(s, event->serial);
+	rule = u ? rule_of(session, u) : NULL;
+	if (!rule)
+		return;
+	if (event->hits & USAGE_HIT_START)
+		began(s, u, rule);
+	if (event->hits & USAGE_HIT_TAKES)
+		reached(s, u, rule, event);
+	arm(s);
+}
+
+void usage_go_on(struct n4_session *session)
+{
+	if (session->usage && session->rules)
+		arm(session->usage);
+}
+
+bool n4_usage_view(const struct n4_session *session, uint32_t urr, struct usage_view *ret)
+{
+	const struct n4_usage *s = session->usage;
+
+	for (unsigned i = 0; s && i < s->n; i++)
+		if (s->urrs[i].id == urr) {
+			*ret = (struct usage_view){.since_ns = s->urrs[i].since_ns,
+						   .quota_over = s->urrs[i].quota_over,
+						   .reports = s->urrs[i].sequence};
+			return true;
+		}
+	return false;
+}

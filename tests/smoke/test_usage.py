@@ -1,0 +1,113 @@
+"""Usage reports over the wire: what users sent and got, told by thresholds, periods, queries and ends, and quotas that
+stop them. Every trigger and every race is tests/unit/test_n4_usage.c's; here the daemon's packets are counted by scapy
+and its reports are read by scapy and judged by tshark.
+"""
+
+from kit import pfcp, topology
+from kit.pfcp import ie, ies
+from scapy.contrib import pfcp as scapy_pfcp
+
+PING4 = 20 + 8 + 48  # bytes of the user packet
+URR = 1
+
+
+def update(*parts):
+    """An Update URR."""
+    return scapy_pfcp.IE_UpdateURR(IE_list=[scapy_pfcp.IE_URR_Id(id=URR), *parts])
+
+
+def triggers(first=0, second=0):
+    """Reporting Triggers, two octets."""
+    return scapy_pfcp.IE_NotImplemented(ietype=37, data=bytes((first, second)))
+
+
+def quota(total):
+    """A Volume Quota of so many bytes in all."""
+    return scapy_pfcp.IE_VolumeQuota(TOVOL=1, total=total)
+
+
+def threshold(total):
+    """A Volume Threshold of so many bytes in all."""
+    return scapy_pfcp.IE_VolumeThreshold(TOVOL=1, total=total)
+
+
+def assert_usage(usage, trigger, down, sequence):
+    """One Usage Report: its trigger, the bytes of user packets that went down, its UR-SEQN."""
+    said = ie(usage, scapy_pfcp.IE_UsageReportTrigger)
+    assert [name for name in ("PERIO", "VOLTH", "VOLQU", "TERMR", "IMMER") if
+            getattr(said, name)] == [trigger], said.show(dump=True)
+    volume = ie(usage, scapy_pfcp.IE_VolumeMeasurement)
+    assert (volume.total, volume.uplink, volume.downlink) == (down, 0, down)
+    assert ie(usage, scapy_pfcp.IE_URR_Id).id == URR
+    assert ie(usage, scapy_pfcp.IE_UR_SEQN).number == sequence
+
+
+def reported(scene, ue):
+    """The Usage Report of the next Session Report Request, which is of this UE."""
+    report = scene.smf.report()
+    assert report, scene.daemon.ctl("show", "session", f"{ue.session.up_seid:#x}")
+    pfcp.assert_understood(report)
+    assert report.seid == ue.session.seid
+    kind = ie(report, scapy_pfcp.IE_ReportType)
+    assert (kind.DLDR, kind.USAR, kind.ERIR, kind.UPIR) == (0, 1, 0, 0)
+    return ie(report, scapy_pfcp.IE_UsageReport_SRR)
+
+
+def ping(scene, ue, times=1):
+    """The UE pings; only answers are of the URR, which is the downlink PDR's."""
+    for sequence in range(times):
+        assert scene.ping(ue, topology.N6_DN, sequence), scene.daemon.drops()
+
+
+def test_threshold(scene):
+    """A report for each crossing, with the bytes of user packets; then it counts anew."""
+    ue, other = scene.attach("v4"), scene.attach("v4")
+    pfcp.assert_accepted(ue.session.modify(update(threshold(3 * PING4))))
+    for sequence in range(2):
+        ping(scene, ue, 3)
+        assert_usage(reported(scene, ue), "VOLTH", 3 * PING4, sequence)
+    scene.assert_forwards(other)
+    assert scene.smf.reports.empty()
+
+
+def test_quota(scene):
+    """Told when it is used up; nothing passes until there is more, and others are not stopped."""
+    ue, other = scene.attach("v4"), scene.attach("v4")
+    pfcp.assert_accepted(ue.session.modify(update(triggers(0, 1), quota(2 * PING4))))
+    ping(scene, ue, 2)
+    assert_usage(reported(scene, ue), "VOLQU", 2 * PING4, 0)
+    dropped = scene.daemon.drops().get("quota_used", 0)
+    assert scene.ping(ue, topology.N6_DN, timeout=0.2) is None
+    assert scene.daemon.drops()["quota_used"] == dropped + 1
+    scene.assert_forwards(other)
+    pfcp.assert_accepted(ue.session.modify(update(quota(PING4))))
+    ping(scene, ue)
+    assert_usage(reported(scene, ue), "VOLQU", PING4, 1)
+
+
+def test_period(scene):
+    """Every second, also of what did not happen."""
+    ue = scene.attach("v4")
+    pfcp.assert_accepted(ue.session.modify(
+        update(triggers(1, 0), scapy_pfcp.IE_MeasurementPeriod(period=1))))
+    ping(scene, ue)
+    assert_usage(reported(scene, ue), "PERIO", PING4, 0)
+    assert_usage(reported(scene, ue), "PERIO", 0, 1)
+
+
+def test_answers(scene):
+    """Asked for in a modification, and told with the end of the session: each byte once."""
+    ue = scene.attach("v4")
+    ping(scene, ue, 2)
+    query = scapy_pfcp.IE_QueryURR(IE_list=[scapy_pfcp.IE_URR_Id(id=URR)])
+    answer = ue.session.modify(query)
+    pfcp.assert_accepted(answer)
+    assert_usage(ie(answer, scapy_pfcp.IE_UsageReport_SMR), "IMMER", 2 * PING4, 0)
+    ping(scene, ue)
+    answer = ue.session.modify(scapy_pfcp.IE_PFCPSMReqFlags(QUARR=1))
+    assert_usage(ie(answer, scapy_pfcp.IE_UsageReport_SMR), "IMMER", PING4, 1)
+    ping(scene, ue, 3)
+    answer = ue.session.delete()
+    assert len(ies(answer, scapy_pfcp.IE_UsageReport_SDR)) == 1
+    assert_usage(ie(answer, scapy_pfcp.IE_UsageReport_SDR), "TERMR", 3 * PING4, 2)
+    assert scene.smf.reports.empty()
