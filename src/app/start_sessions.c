@@ -277,6 +277,12 @@ static void ue_prefix(void *ctx, unsigned iface, const struct prefix *prefix, bo
 
 static void n4_ifaces_fill(struct upf *upf)
 {
+	static const enum ue_to_ue ue_to_ue[] = {
+		[CONFIG_UE_TO_UE_DIRECT] = UE_TO_UE_DIRECT,
+		[CONFIG_UE_TO_UE_ROUTE] = UE_TO_UE_ROUTE,
+		[CONFIG_UE_TO_UE_DROP] = UE_TO_UE_DROP,
+	};
+
 	for (unsigned i = 0; i < upf->n_ifaces; i++) {
 		const struct config_iface *c = &upf->config.ifaces[i];
 		struct n4_iface *ni = &upf->n4_ifaces[i];
@@ -300,6 +306,7 @@ static void n4_ifaces_fill(struct upf *upf)
 	}
 	for (unsigned i = 0; i < upf->config.n_nis; i++)
 		upf->n4_nis[i] = (struct n4_ni){
+			.ue_to_ue = ue_to_ue[upf->config.nis[i].ue_to_ue],
 			.name = upf->config.nis[i].name,
 			.iface = (uint8_t)upf->config.nis[i].iface,
 			.pools = upf->config.nis[i].pools,

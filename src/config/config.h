@@ -54,6 +54,12 @@ enum config_xdp {
 	CONFIG_XDP_GENERIC,
 };
 
+enum config_ue_to_ue {
+	CONFIG_UE_TO_UE_DIRECT,
+	CONFIG_UE_TO_UE_ROUTE,
+	CONFIG_UE_TO_UE_DROP,
+};
+
 enum config_path_failure {
 	CONFIG_PATH_FAILURE_KEEP,
 	CONFIG_PATH_FAILURE_DROP,
@@ -133,6 +139,7 @@ struct config_ni {
 	uint32_t iface; // its index in config.ifaces
 	struct prefix pools[CONFIG_NI_POOLS_MAX];
 	uint32_t n_pools;
+	enum config_ue_to_ue ue_to_ue;
 };
 
 // One flow description of an application, which may have several.

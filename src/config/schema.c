@@ -353,6 +353,14 @@ static const struct schema_key schema_ni[] = {
 	 .sample = {"[10.45.0.0/16, \"2001:db8:cafe::/48\"]"},
 	 .help = "Ranges of UE addresses: found fastest, and what Sluice gives out where an SMF "
 		 "leaves the choice to it. A UE has one IPv4 address, or an IPv6 prefix."},
+	{.name = "ue_to_ue",
+	 .type = SCHEMA_ENUM,
+	 FIELD(config_ni, ue_to_ue),
+	 .def = "direct",
+	 WORDS("direct", "route", "drop"),
+	 .help = "What its UEs send to others behind the same interface. direct: it goes to the other's "
+		 "session, by the rules of both. route: it leaves by the interface, for what is there to "
+		 "decide. drop: it ends."},
 	{0},
 };
 

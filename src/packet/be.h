@@ -30,6 +30,11 @@ static inline uint64_t word64_get(const void *from)
 	return word;
 }
 
+static inline void word64_put(void *to, uint64_t word)
+{
+	memcpy(to, &word, sizeof(word));
+}
+
 static inline uint16_t be16_get(const void *from)
 {
 	return rte_be_to_cpu_16(word16_get(from));

@@ -18,6 +18,7 @@
 #include "pfcp/load.h"
 #include "pfcp/node_id.h"
 #include "pfcp/writer.h"
+#include "rules/compile.h"
 #include "rules/model.h"
 
 struct assoc;
@@ -115,6 +116,7 @@ struct n4_ni {
 	uint8_t iface;              // of its N6 side: the address space of its UEs
 	const struct prefix *pools; // of its UEs' addresses
 	unsigned n_pools;
+	enum ue_to_ue ue_to_ue;
 };
 
 // The parts of the daemon that sessions are made in. All outlive the context.

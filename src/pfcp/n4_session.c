@@ -49,13 +49,14 @@ static int compile_conf_init(struct n4 *n4, struct n4_sessions *table)
 {
 	const struct n4_env *env = &n4->env;
 
-	table->ni_ifaces = calloc(env->n_nis + 1, 1);
-	if (!table->ni_ifaces)
+	table->nis = calloc(env->n_nis + 1, sizeof(*table->nis));
+	if (!table->nis)
 		return -ENOMEM;
 	for (unsigned i = 0; i < env->n_nis; i++)
-		table->ni_ifaces[i] = env->nis[i].iface;
+		table->nis[i] = (struct compile_ni){.iface = env->nis[i].iface,
+						    .ue_to_ue = (uint8_t)env->nis[i].ue_to_ue};
 	table->compile = (struct compile_conf){
-		.ni_ifaces = table->ni_ifaces,
+		.nis = table->nis,
 		.n_nis = (uint16_t)env->n_nis,
 		.default_ni = env->default_ni < env->n_nis ? (uint16_t)env->default_ni
 							   : RULES_NI_NONE,
@@ -92,7 +93,7 @@ static void table_free(struct n4_sessions *table)
 {
 	by_slot_fini(table);
 	remote_tunnels_free(table->remote_tunnels);
-	free(table->ni_ifaces);
+	free(table->nis);
 	free(table->edges);
 	rest_free(table->seids);
 	free(table->cp_buckets);

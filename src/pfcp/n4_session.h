@@ -131,7 +131,7 @@ struct n4_sessions {
 	struct timers usages;                  // of those with URRs
 	struct remote_tunnels *remote_tunnels; // NULL: nobody wants to know
 	struct compile_conf compile;
-	uint8_t *ni_ifaces; // what compile points to
+	struct compile_ni *nis; // what compile points to
 };
 
 int n4_sessions_init(struct n4 *n4);

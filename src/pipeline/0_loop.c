@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "pipeline/2_parse.h"
 #include "pipeline/pipeline.h"
+#include "worker/again.h"
 #include "worker/mailbox.h"
 
 #define IDLE_SPIN_TURNS 1000   // idle turns before a worker that may sleep does, shortly
@@ -49,6 +50,8 @@ void pipeline_batch(struct worker *w, struct turn *t)
 	locate_down(w, &t->down, t->down.n_keyed);
 	dispatch_up(w, &t->up, t->up.n_ready);
 	dispatch_down(w, &t->down, t->down.n_ready);
+	if (unlikely(again_waits(w)))
+		dispatch_again(w, t);
 }
 
 unsigned pipeline_turn(struct worker *w)
@@ -61,7 +64,7 @@ unsigned pipeline_turn(struct worker *w)
 	dispatch_held(w);
 	handoff_gather(w, &t);
 	rx_gather(w, &t);
-	if (t.n) {
+	if (t.n || again_waits(w)) {
 		pipeline_batch(w, &t);
 		handoff_flush(w);
 	}

@@ -3,8 +3,10 @@
 // A group whose packets all have the ordinary chain of their direction runs the fused form (fused.h). Any
 // other goes by bitmap: the packets that have the lowest bit set visit that service together.
 
+#include "pipeline/3_locate.h"
 #include "pipeline/fused.h"
 #include "pipeline/pipeline.h"
+#include "worker/again.h"
 #include "worker/end_marker.h"
 #include "worker/gtpu_answer.h"
 
@@ -233,4 +235,32 @@ void dispatch_held(struct worker *w)
 		run_held(w, pkts, n);
 		buffer_release_end(w, buffer);
 	}
+}
+
+// Some of those that wait: the ones for a UE into the down lane or to their owner, the others through the rest of
+// their chain. True while there are more.
+static bool again_some(struct worker *w, struct turn *t)
+{
+	struct group g = {.all = ~0ull};
+	struct pkt *p = t->pkts; // all of the turn's have ended
+
+	t->down.n_ready = t->down.worked = 0;
+	for (; p < t->pkts + GROUP && again_take(w, p); p++) {
+		if (p->chain)
+			group_add(&g, p, p->chain);
+		else if (session_ref_owner(p->ref) == w->id)
+			locate_ready(w, &t->down, p, false);
+		else
+			handoff_put(w, p, session_ref_owner(p->ref), false);
+	}
+	if (g.n)
+		run_bitmap(w, &g);
+	dispatch_down(w, &t->down, t->down.n_ready);
+	return again_waits(w);
+}
+
+void dispatch_again(struct worker *w, struct turn *t)
+{
+	while (again_some(w, t))
+		;
 }

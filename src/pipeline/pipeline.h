@@ -56,6 +56,8 @@ void dispatch_up(struct worker *w, struct lane *lane, unsigned to);
 void dispatch_down(struct worker *w, struct lane *lane, unsigned to);
 // The same for packets that were held and may go on now, some of them.
 void dispatch_held(struct worker *w);
+// Those that go on at the end of the turn: the turn's lanes have been worked on.
+void dispatch_again(struct worker *w, struct turn *t);
 // At start, once: the order of the services. 0 or -EINVAL.
 int dispatch_init(const struct service *const services[], unsigned n, char *why, size_t why_bytes);
 const struct service_order *dispatch_order(void);

@@ -207,13 +207,13 @@ static unsigned pdr_prefixes(const struct build *b, const struct pdr_rule *rule,
 	return n;
 }
 
-static uint8_t ni_iface(const struct compile_conf *conf, uint16_t ni)
+static struct compile_ni ni_get(const struct compile_conf *conf, uint16_t ni)
 {
 	if (ni == RULES_NI_NONE)
 		ni = conf->default_ni;
 	if (ni == RULES_NI_NONE)
-		return conf->default_iface;
-	return ni < conf->n_nis ? conf->ni_ifaces[ni] : COMPILE_IFACE_NONE;
+		return (struct compile_ni){conf->default_iface, UE_TO_UE_DIRECT};
+	return ni < conf->n_nis ? conf->nis[ni] : (struct compile_ni){.iface = COMPILE_IFACE_NONE};
 }
 
 static bool is_framed(const struct build *b, const struct prefix *prefix)
@@ -253,7 +253,7 @@ static int keys_collect(struct build *b)
 {
 	for (unsigned i = 0; i < b->n_pdrs; i++) {
 		const struct pdr_rule *rule = b->order[(b->n_up + i) % b->n_pdrs];
-		uint8_t iface = ni_iface(b->conf, rule->pdi.ni);
+		uint8_t iface = ni_get(b->conf, rule->pdi.ni).iface;
 		struct prefix prefixes[COMPILED_MAX_SOURCES];
 		unsigned n;
 
@@ -312,7 +312,10 @@ static uint8_t out_index(struct build *b, const struct far_rule *rule)
 // tunnel that it had before, and a tunnel of no use must not hold a place.
 static int far_destination(struct build *b, struct far_use *use, struct far *far)
 {
+	static const uint8_t ue_flags[] = {
+		[UE_TO_UE_DIRECT] = FAR_F_UE_DIRECT, [UE_TO_UE_DROP] = FAR_F_UE_DROP};
 	const struct far_rule *rule = use->rule;
+	struct compile_ni ni = ni_get(b->conf, rule->ni);
 
 	use->out = NO_OUT;
 	if (!(rule->action & APPLY_FORW))
@@ -321,7 +324,8 @@ static int far_destination(struct build *b, struct far_use *use, struct far *far
 		far->flags |= FAR_F_UP;
 	if (rule->ohc == 0) {
 		far->to = FAR_TO_ROUTE;
-		far->iface = ni_iface(b->conf, rule->ni);
+		far->iface = ni.iface;
+		far->flags |= use->up ? ue_flags[ni.ue_to_ue] : 0;
 		if (far->iface == COMPILE_IFACE_NONE)
 			return fault_rule(b->fault, PFCP_CAUSE_RULE_FAILURE, RULE_FAR, rule->id,
 					  RULE_IE_NETWORK_INSTANCE,

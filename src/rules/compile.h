@@ -30,8 +30,20 @@ enum compile_needs {
 
 #define COMPILE_IFACE_NONE 0xff
 
+// What happens to packets from one UE of a network instance to another.
+enum ue_to_ue {
+	UE_TO_UE_DIRECT, // they go to the other's session
+	UE_TO_UE_ROUTE,  // they leave by the network instance's interface as all others do
+	UE_TO_UE_DROP,
+};
+
+struct compile_ni {
+	uint8_t iface;    // its N6 interface, or COMPILE_IFACE_NONE
+	uint8_t ue_to_ue; // enum ue_to_ue
+};
+
 struct compile_conf {
-	const uint8_t *ni_ifaces; // N6 interface of each network instance, or COMPILE_IFACE_NONE
+	const struct compile_ni *nis; // the network instances
 	uint16_t n_nis;
 	uint16_t
 		default_ni; // stands for a Network Instance not given; RULES_NI_NONE: there is none

@@ -88,6 +88,9 @@ static_assert(sizeof(struct far) == 16, "four FARs a cache line");
 #define FAR_F_UP 0x01 // counts as uplink traffic: leaves away from the access side
 #define FAR_F_BUFFER_PACKETS 0x02
 #define FAR_F_BUFFER_TIME 0x04
+// FAR_TO_ROUTE, up: what is for another UE of that network goes to its session, or ends. Neither: it is routed.
+#define FAR_F_UE_DIRECT 0x08
+#define FAR_F_UE_DROP 0x10
 
 // One alternative of an SDF filter, "remote" being the network's side and "local" the UE's, so that both
 // directions use the same (TS 29.244 5.2.1A.2A). Port lists are spread over several filters.

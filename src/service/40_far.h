@@ -1,14 +1,16 @@
 // Do what the FAR of a packet says, and pick where it leaves to (TS 29.244 5.2.1, 8.2.26).
 //
 // Runs on the owner. Towards a tunnel it names the peer and asks for gtpu_encap; towards N6 it finds the
-// next hop. As in any router the TTL goes down by one (RFC 1812 5.3.1, RFC 8200 3), but not where a packet
-// goes from tunnel to tunnel: there the UPF is no hop of the user's path.
+// next hop, or the session of another UE, whose downlink the packet goes on as. As in any router the TTL goes
+// down by one (RFC 1812 5.3.1, RFC 8200 3), but not where a packet goes from tunnel to tunnel: there the UPF is
+// no hop of the user's path.
 
 #pragma once
 
 #include "packet/ip.h"
 #include "rules/model.h"
 #include "service/service.h"
+#include "session/locator_lookup.h"
 #include "worker/punt.h"
 
 // The tunnel that a FAR sends to: the one in the down line, or a further one of the session.
@@ -72,6 +74,10 @@ static inline void far_no_peer(struct worker *w, struct pkt *p, const struct far
 	}
 }
 
+// What may be for another UE: true when it has gone there, or ended.
+bool far_to_ue(struct worker *w, struct pkt *p, const struct far *far, const uint8_t *dst)
+	__attribute__((cold));
+
 // Plain IP by the routes of an N6 interface.
 static inline void far_route(struct worker *w, struct pkt *p, const struct far *far,
 			     const uint8_t *user)
@@ -85,6 +91,10 @@ static inline void far_route(struct worker *w, struct pkt *p, const struct far *
 		pkt_drop(w, p, DROP_not_routable);
 		return;
 	}
+	if ((far->flags & (FAR_F_UE_DIRECT | FAR_F_UE_DROP)) &&
+	    unlikely(locator_may_be_ue(w->locator, far->iface, p->family, dst)) &&
+	    far_to_ue(w, p, far, dst))
+		return;
 	p->peer = route_lookup(w->routes, far->iface, p->family, dst);
 	if (unlikely(p->peer - 1u >= ROUTE_OWN - 1u))
 		far_no_peer(w, p, far);
@@ -95,11 +105,12 @@ static inline void far_one(struct worker *w, struct pkt *p)
 	const struct far *far = ruleset_far(line_rules(w, p->line), p->pdr->far);
 	uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, uint8_t *, p->user);
 	bool to_tunnel = far->to == FAR_TO_LINE || far->to == FAR_TO_PLACE;
-	bool relayed = to_tunnel && (p->flags & PKT_F_TUNNELLED);
+	// No hop from tunnel to tunnel, and none where the sender's session was one.
+	bool no_hop = (to_tunnel && (p->flags & PKT_F_TUNNELLED)) || (p->flags & PKT_F_HAIRPIN);
 
 	if (unlikely(!(far->action & APPLY_FORW)))
 		far_no_forward(w, p, far);
-	else if (unlikely(!relayed && !far_hop(user, p->family)))
+	else if (unlikely(!no_hop && !far_hop(user, p->family)))
 		pkt_drop(w, p, DROP_ttl_expired);
 	else if (to_tunnel)
 		far_encap(w, p, far);

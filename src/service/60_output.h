@@ -7,7 +7,7 @@
 
 #include "service/service.h"
 #include "worker/punt.h"
-#include "worker/usage_mark.h"
+#include "worker/user_count.h"
 
 // The Ethernet header of a next hop in front of a plain user packet. False when the packet has ended.
 static inline bool output_link(struct worker *w, struct pkt *p, const struct peer *peer)
@@ -30,29 +30,13 @@ static inline bool output_link(struct worker *w, struct pkt *p, const struct pee
 	return true;
 }
 
-// What goes through is counted here, when nothing but the port can still refuse it.
-static inline void output_count(struct worker *w, struct pkt *p)
-{
-	bool up = p->flags & PKT_F_UP;
-
-	p->line->packets++;
-	p->line->bytes += p->user_bytes;
-	if (p->pdr->policy & PDR_POLICY_USAGE_LINE &&
-	    unlikely(usage_count_line(p->line, p->user_bytes)))
-		usage_mark(w, p, 0);
-	if (unlikely(p->pdr->policy & PDR_POLICY_USAGES))
-		usage_count_listed(w, p, false);
-	worker_count(w, up ? COUNTER_up : COUNTER_down, 1);
-	worker_count(w, up ? COUNTER_up_bytes : COUNTER_down_bytes, p->user_bytes);
-}
-
 static inline void output_one(struct worker *w, struct pkt *p)
 {
 	const struct peer *peer = &w->peers[p->peer];
 
 	if (peer->kind == PEER_PLAIN && !output_link(w, p, peer))
 		return;
-	output_count(w, p);
+	user_count(w, p); // nothing but the port can still refuse it
 	if (unlikely(peer->state != PEER_READY)) {
 		p->iface = peer->iface;
 		punt_post(w, p, PUNT_WAIT_PEER);

@@ -1,6 +1,6 @@
 // The writer's side of the locators (locator.h).
 //
-// Control thread.
+// Control thread, but for locator_find().
 
 #include "session/locator.h"
 
@@ -77,6 +77,49 @@ void locator_free(struct locator *loc)
 	rte_free(loc);
 }
 
+static_assert(LOCATOR_PLACES == 1 << 9, "as locator_place() hashes");
+
+static void place_count(struct locator *loc, unsigned iface, unsigned family, unsigned place,
+			int more)
+{
+	struct locator_iface *li = &loc->iface[iface];
+	bool v4 = family == ADDR_V4;
+	uint64_t *word = (v4 ? li->places_v4 : li->places_v6) + place / 64;
+	uint32_t *n = (v4 ? loc->n_places_v4 : loc->n_places_v6)[iface] + place;
+	uint64_t bit = 1ull << place % 64;
+
+	*n += (uint32_t)more;
+	__atomic_store_n(word, *n ? *word | bit : *word & ~bit, __ATOMIC_RELEASE);
+}
+
+// One more, or one less, entry in each place of a prefix. A very short one is everywhere.
+static void places_count(struct locator *loc, unsigned iface, const struct prefix *prefix, int more)
+{
+	unsigned family = prefix->addr.family;
+	unsigned whole = family == ADDR_V4 ? 16 : 48; // the length of what has one bit
+	unsigned n = prefix->len >= whole ? 0 : whole - prefix->len;
+	bool everywhere = n >= 9;
+	uint64_t first = locator_dense_key(&prefix->addr) >> 16;
+	uint8_t addr[8];
+
+	if (n)
+		first = first >> n << n;
+	for (unsigned i = 0; i < (everywhere ? LOCATOR_PLACES : 1u << n); i++) {
+		if (family == ADDR_V4)
+			be16_put(addr, (uint16_t)(first + i));
+		else
+			word64_put(addr, rte_cpu_to_be_64((first + i) << 16));
+		place_count(loc, iface, family, everywhere ? i : locator_place(family, addr), more);
+	}
+}
+
+static void places_count_ue(struct locator *loc, unsigned iface, const struct addr *ue, int more)
+{
+	const struct prefix prefix = {.addr = *ue, .len = ue->family == ADDR_V4 ? 32 : 64};
+
+	places_count(loc, iface, &prefix, more);
+}
+
 int locator_pool_add(struct locator *loc, unsigned iface, const struct prefix *pool)
 {
 	struct locator_iface *li = &loc->iface[iface];
@@ -95,6 +138,7 @@ int locator_pool_add(struct locator *loc, unsigned iface, const struct prefix *p
 	if (!lp->refs)
 		return -ENOMEM;
 	++*n;
+	places_count(loc, iface, pool, 1);
 	return 0;
 }
 
@@ -162,6 +206,7 @@ int locator_ue_add(struct locator *loc, unsigned iface, const struct addr *ue,
 {
 	struct session_ref *word = dense_word(loc, iface, ue);
 	union ue_key key;
+	int rc;
 
 	if (word) {
 		if (word->check)
@@ -169,14 +214,18 @@ int locator_ue_add(struct locator *loc, unsigned iface, const struct addr *ue,
 		word_store(word, ref);
 		return 0;
 	}
-	return hash_add(ue_hash(loc, iface, ue, &key), &key, ref,
-			ue->family == 4 ? &loc->n_ue_v4 : &loc->n_ue_v6);
+	rc = hash_add(ue_hash(loc, iface, ue, &key), &key, ref,
+		      ue->family == 4 ? &loc->n_ue_v4 : &loc->n_ue_v6);
+	if (rc == 0)
+		places_count_ue(loc, iface, ue, 1);
+	return rc;
 }
 
 int locator_ue_del(struct locator *loc, unsigned iface, const struct addr *ue)
 {
 	struct session_ref *word = dense_word(loc, iface, ue);
 	union ue_key key;
+	int rc;
 
 	if (word) {
 		if (!word->check)
@@ -184,8 +233,11 @@ int locator_ue_del(struct locator *loc, unsigned iface, const struct addr *ue)
 		word_store(word, (struct session_ref){0, 0});
 		return 0;
 	}
-	return hash_del(ue_hash(loc, iface, ue, &key), &key,
-			ue->family == 4 ? &loc->n_ue_v4 : &loc->n_ue_v6);
+	rc = hash_del(ue_hash(loc, iface, ue, &key), &key,
+		      ue->family == 4 ? &loc->n_ue_v4 : &loc->n_ue_v6);
+	if (rc == 0)
+		places_count_ue(loc, iface, ue, -1);
+	return rc;
 }
 
 struct session_ref locator_ue_get(const struct locator *loc, unsigned iface, const struct addr *ue)
@@ -200,6 +252,31 @@ struct session_ref locator_ue_get(const struct locator *loc, unsigned iface, con
 	if (rte_hash_lookup_data(ue_hash(loc, iface, ue, &key), &key, &data) >= 0)
 		memcpy(&ref, &data, sizeof(ref));
 	return ref;
+}
+
+static struct addr addr_at(unsigned family, const uint8_t *bytes)
+{
+	struct addr addr = {.family = (uint8_t)family};
+
+	memcpy(family == ADDR_V4 ? (void *)&addr.v4 : addr.v6, bytes, family == ADDR_V4 ? 4 : 16);
+	return addr;
+}
+
+struct session_ref locator_find(const struct locator *loc, unsigned iface, unsigned family,
+				const uint8_t *dst)
+{
+	struct addr addr = addr_at(family, dst);
+	const struct session_ref *word = dense_word(loc, iface, &addr);
+	struct session_ref ref = {0, 0};
+	union ue_key key;
+
+	if (family == ADDR_V6)
+		ref = locator_longer(loc, iface, dst);
+	if (!ref.check && word)
+		ref = locator_word(word);
+	else if (!ref.check)
+		ref = locator_hashed(ue_hash(loc, iface, &addr, &key), &key);
+	return ref.check ? ref : locator_shorter(loc, iface, (uint8_t)family, dst);
 }
 
 // --- prefixes --------------------------------------------------------------------------------------------
@@ -243,9 +320,11 @@ static int route_add(struct locator *loc, unsigned iface, const struct prefix *p
 	if (loc->n_routes == loc->max_routes)
 		return rte_hash_lookup(loc->routes, &key) >= 0 ? -EEXIST : -ENOSPC;
 	rc = hash_add(loc->routes, &key, ref, &loc->n_routes);
-	if (rc == 0)
-		length_count(loc, iface, prefix, 1);
-	return rc;
+	if (rc != 0)
+		return rc;
+	length_count(loc, iface, prefix, 1);
+	places_count(loc, iface, prefix, 1);
+	return 0;
 }
 
 static int route_del(struct locator *loc, unsigned iface, const struct prefix *prefix)
@@ -255,9 +334,11 @@ static int route_del(struct locator *loc, unsigned iface, const struct prefix *p
 
 	route_key(&key, iface, prefix);
 	rc = hash_del(loc->routes, &key, &loc->n_routes);
-	if (rc == 0)
-		length_count(loc, iface, prefix, -1);
-	return rc;
+	if (rc != 0)
+		return rc;
+	length_count(loc, iface, prefix, -1);
+	places_count(loc, iface, prefix, -1);
+	return 0;
 }
 
 int locator_prefix_add(struct locator *loc, unsigned iface, const struct prefix *prefix,

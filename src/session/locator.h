@@ -25,6 +25,7 @@ struct rte_rcu_qsbr;
 
 #define LOCATOR_IFACES 16
 #define LOCATOR_POOLS 8 // for each interface and family
+#define LOCATOR_PLACES 512
 
 // Addresses base .. base + n - 1 (IPv4), or /64s base .. base + n - 1 (upper half of the address).
 struct locator_pool {
@@ -40,6 +41,10 @@ struct locator_iface {
 	uint64_t longer_v6; // bit 0: /65 … bit 63: /128. They go before the /64 that they lie in
 	uint64_t shorter_v6, shorter_v4; // bit by length: /1 … /63, /1 … /31
 	struct locator_pool v4[LOCATOR_POOLS], v6[LOCATOR_POOLS];
+	// Where UE addresses and routes may be: a bit for the /16s (IPv4) or /48s with one hash. Written by control,
+	// read by workers, to tell most other destinations from UEs by one load (locator_may_be_ue).
+	uint64_t places_v4[LOCATOR_PLACES / 64] __rte_cache_aligned;
+	uint64_t places_v6[LOCATOR_PLACES / 64];
 } __rte_cache_aligned;
 
 struct locator {
@@ -54,6 +59,8 @@ struct locator {
 	// Control thread alone.
 	uint32_t n_routes, max_routes;
 	uint32_t n_lengths_v4[LOCATOR_IFACES][32 + 1], n_lengths_v6[LOCATOR_IFACES][128 + 1];
+	uint32_t n_places_v4[LOCATOR_IFACES][LOCATOR_PLACES]; // entries by their bit
+	uint32_t n_places_v6[LOCATOR_IFACES][LOCATOR_PLACES];
 	struct claims *claims;
 };
 
@@ -108,6 +115,10 @@ int locator_ue_del(struct locator *loc, unsigned iface, const struct addr *ue);
 int locator_teid_del(struct locator *loc, uint32_t teid, const struct addr *local);
 // The reference, or {0, 0}. Control thread (packets use the inline forms of locator_lookup.h).
 struct session_ref locator_ue_get(const struct locator *loc, unsigned iface, const struct addr *ue);
+// The session that a packet to `dst` (network order, of `family`) is for by all of these and the routes; {0, 0}: none.
+// Any thread; workers locate what comes in by themselves (pipeline/3_locate.h).
+struct session_ref locator_find(const struct locator *loc, unsigned iface, unsigned family,
+				const uint8_t *dst);
 
 // A prefix of any length but 0. Framed ones may lie around or within others; one of a UE itself must not be
 // anywhere in what another session's UE has. Control thread. -EEXIST: another has it, or (of a UE) a part of it,

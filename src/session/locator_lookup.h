@@ -8,6 +8,7 @@
 
 #include <rte_hash.h>
 
+#include "packet/be.h"
 #include "session/locator.h"
 
 // The number that a dense pool counts by: an IPv4 address, or the upper half of an IPv6 one, host order.
@@ -52,6 +53,25 @@ static inline struct session_ref locator_hashed(const struct rte_hash *hash, con
 	if (rte_hash_lookup_data(hash, key, &data) >= 0)
 		memcpy(&ref, &data, sizeof(ref));
 	return ref;
+}
+
+// The bit of places_v4 or places_v6 that an address has.
+static inline unsigned locator_place(unsigned family, const uint8_t *addr)
+{
+	if (family == ADDR_V4)
+		return (uint32_t)(be16_get(addr) * 0x9e3779b1u) >> 23;
+	return (unsigned)((locator_dense_key_v6(addr) >> 16) * 0x9e3779b97f4a7c15ull >> 55);
+}
+
+// Whether `dst` may be a UE's or lie in a route: true for all that do, and for a few others.
+static inline bool locator_may_be_ue(const struct locator *loc, unsigned iface, unsigned family,
+				     const uint8_t *dst)
+{
+	const struct locator_iface *li = &loc->iface[iface];
+	unsigned place = locator_place(family, dst);
+	const uint64_t *words = family == ADDR_V4 ? li->places_v4 : li->places_v6;
+
+	return __atomic_load_n(&words[place / 64], __ATOMIC_RELAXED) >> place % 64 & 1;
 }
 
 // --- routes ----------------------------------------------------------------------------------------------

@@ -49,6 +49,11 @@ struct handoff_out {
 	struct handoff entries[HANDOFF_BURST];
 };
 
+// Packets that go on at the end of the turn (worker/again.h).
+struct again {
+	struct rte_mbuf *first, *last;
+};
+
 struct worker_tx {
 	struct port_queue queue;
 	uint32_t n;
@@ -106,6 +111,7 @@ struct worker {
 	struct rte_ring *usage_events;  // this worker produces (worker/usage_mark.h)
 	struct rte_ring *buffer_events; // likewise (worker/buffer.h)
 	struct buffers buffers;
+	struct again again;
 	struct mailbox mailbox;
 	struct rte_rcu_qsbr *qsbr;
 	struct limit error_limit;     // of Error Indications

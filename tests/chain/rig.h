@@ -53,6 +53,7 @@ struct rig_conf {
 	bool v6;                       // N3 has no IPv4 address: tunnels are over IPv6
 	bool no_udp6_cksum;            // these are sent without UDP checksums
 	uint32_t answers;              // Error Indications, and notifications, at once and a second
+	enum ue_to_ue ue_to_ue;        // UE_TO_UE_DIRECT but when asked for
 	bool one_device;             // both interfaces share the queues of one, and differ by VLAN
 	const struct service *extra; // a service beside those of the tree
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // NULL: service_chain

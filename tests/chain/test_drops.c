@@ -268,6 +268,32 @@ static void own_addresses(void)
 	}
 }
 
+// 17: to oneself, and to another UE where that is not allowed.
+static void ue_to_ue(void)
+{
+	for (unsigned allowed = 0; allowed < 2; allowed++) {
+		struct rig_conf conf = {.n_workers = 2,
+					.n_slots = 4,
+					.ue_to_ue = allowed ? UE_TO_UE_DIRECT : UE_TO_UE_DROP};
+		struct rig *rig = rig_new(&conf);
+		uint8_t frame[RIG_FRAME_MAX];
+		char text[ADDR_STRLEN];
+		struct rig_flow flow = ordinary;
+		struct rig_session s[2];
+
+		for (unsigned i = 0; i < 2; i++)
+			rig_session_add(rig, i, NULL, &s[i]);
+		rig_resolve(rig);
+		flow.dn = addr_str(text, &s[!allowed].ue_v4);
+		for (unsigned via = 0; via < 2; via++)
+			expect_drop(rig, RIG_N3, via, frame, rig_frame_up(rig, &s[0], &flow, frame),
+				    allowed ? DROP_ue_to_itself : DROP_ue_to_ue);
+		for (unsigned i = 0; i < 2; i++)
+			rig_session_del(rig, &s[i]);
+		rig_end(rig);
+	}
+}
+
 static void nobody(void)
 {
 	struct rig *rig = chain_rig(2);
@@ -659,6 +685,7 @@ static CU_TestInfo tests[] = {
 	{"no route", no_route},
 	{"not for a router", not_for_a_router},
 	{"own addresses", own_addresses},
+	{"from UE to UE", ue_to_ue},
 	{"nobody there", nobody},
 	{"Error Indications", error_indications},
 	{"buffers", buffers},

@@ -404,10 +404,10 @@ static inline uint64_t set_chain(void *ctx, bool up, unsigned needs)
 // For rules_compile(): more alternatives than `walk_max` are classified.
 static inline struct compile_conf set_conf(unsigned walk_max)
 {
-	static const uint8_t ifaces[] = {1};
+	static const struct compile_ni nis[] = {{.iface = 1}};
 
 	return (struct compile_conf){
-		.ni_ifaces = ifaces,
+		.nis = nis,
 		.n_nis = 1,
 		.chain = set_chain,
 		.walk_max = walk_max,

@@ -182,10 +182,11 @@ static inline uint64_t kit_chain(void *ctx, bool up, unsigned needs)
 	return (up ? 1ull << 63 : 1ull << 62) | needs;
 }
 
-static const uint8_t kit_ni_ifaces[] = {KIT_N6, 5, COMPILE_IFACE_NONE};
+static const struct compile_ni kit_compile_nis[] = {
+	{KIT_N6, UE_TO_UE_DIRECT}, {5, UE_TO_UE_ROUTE}, {COMPILE_IFACE_NONE, UE_TO_UE_DROP}};
 
 static const struct compile_conf kit_conf = {
-	.ni_ifaces = kit_ni_ifaces,
+	.nis = kit_compile_nis,
 	.n_nis = 3,
 	.default_ni = KIT_NI,
 	.default_iface = KIT_N6,

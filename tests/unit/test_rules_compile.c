@@ -100,7 +100,7 @@ static void test_open5gs(void)
 	CU_ASSERT_EQUAL(pdr->policy, PDR_POLICY_METER_0);
 	CU_ASSERT_EQUAL(far_of(rs, 2)->to, FAR_TO_ROUTE);
 	CU_ASSERT_EQUAL(far_of(rs, 2)->iface, KIT_N6);
-	CU_ASSERT_EQUAL(far_of(rs, 2)->flags, FAR_F_UP);
+	CU_ASSERT_EQUAL(far_of(rs, 2)->flags, FAR_F_UP | FAR_F_UE_DIRECT);
 
 	pdr = pdr_by_id(rs, 3);
 	CU_ASSERT_EQUAL(pdr->tunnel, 2);
@@ -603,9 +603,9 @@ static void test_contradiction(void)
 
 static void test_network_instances(void)
 {
-	static const uint8_t ifaces[] = {3};
+	static const struct compile_ni nis[] = {{3, UE_TO_UE_DROP}};
 	const struct compile_conf none = {
-		.ni_ifaces = ifaces,
+		.nis = nis,
 		.n_nis = 1,
 		.default_ni = RULES_NI_NONE,
 		.default_iface = 9,
@@ -617,14 +617,20 @@ static void test_network_instances(void)
 	rules_far_lookup(r, 2)->ni = 1;
 	c = compile(r);
 	CU_ASSERT_EQUAL(far_of(c.rs, 2)->iface, 5);
+	CU_ASSERT_EQUAL(far_of(c.rs, 2)->flags, FAR_F_UP); // from UE to UE: by the routes
 	compiled_fini(&c);
 	rules_far_lookup(r, 2)->ni = RULES_NI_NONE;
 	c = compile(r);
 	CU_ASSERT_EQUAL(far_of(c.rs, 2)->iface, KIT_N6);
+	CU_ASSERT_EQUAL(far_of(c.rs, 2)->flags, FAR_F_UP | FAR_F_UE_DIRECT);
 	compiled_fini(&c);
 	c = compile_with(r, &none);
 	CU_ASSERT_EQUAL(far_of(c.rs, 2)->iface, 9);
 	CU_ASSERT_EQUAL(c.ue_keys[0].iface, 3);
+	compiled_fini(&c);
+	rules_far_lookup(r, 2)->ni = 0;
+	c = compile_with(r, &none);
+	CU_ASSERT_EQUAL(far_of(c.rs, 2)->flags, FAR_F_UP | FAR_F_UE_DROP);
 	compiled_fini(&c);
 
 	rules_far_lookup(r, 2)->ni = 2; // has no N6 interface
