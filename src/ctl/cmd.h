@@ -11,6 +11,7 @@ command_fn cmd_show_version;
 command_fn cmd_show_interfaces;
 command_fn cmd_show_interface;
 command_fn cmd_show_workers;
+command_fn cmd_show_cycles;
 command_fn cmd_show_sessions;
 command_fn cmd_show_session;
 command_fn cmd_show_drops;

@@ -44,6 +44,11 @@ const struct command commands[] = {
 		.run = cmd_show_workers,
 	},
 	{
+		.words = "show cycles",
+		.help = "where the workers' time goes, by stage and service, from samples",
+		.run = cmd_show_cycles,
+	},
+	{
 		.words = "show sessions",
 		.args = {{.keyword = "from", .name = "SEID", .type = COMMAND_SEID},
 			 {.keyword = "limit",

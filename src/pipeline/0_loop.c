@@ -13,6 +13,7 @@
 #include "pipeline/pipeline.h"
 #include "worker/again.h"
 #include "worker/mailbox.h"
+#include "worker/profile.h"
 
 #define IDLE_SPIN_TURNS 1000   // idle turns before a worker that may sleep does, shortly
 #define IDLE_QUIET_TURNS 10000 // idle turns before it sleeps longer: after half a second
@@ -28,9 +29,12 @@ void turn_reset(struct turn *t)
 }
 
 // Group g is parsed while the lines of group g-1 and the locators' words of the downlink packets of g-1 come
-// in; those words are read, and their lines asked for, before the packets of g-1 are worked on.
-void pipeline_batch(struct worker *w, struct turn *t)
+// in; those words are read, and their lines asked for, before the packets of g-1 are worked on. `sampled` is
+// known when compiled, so that an ordinary turn has nothing of it.
+static __rte_always_inline void batch(struct worker *w, struct turn *t, bool sampled)
 {
+	uint64_t *cycles = w->stats.stage_cycles;
+
 	unsigned up = 0; // ready before this group was parsed
 	unsigned down = 0;
 
@@ -40,18 +44,38 @@ void pipeline_batch(struct worker *w, struct turn *t)
 		unsigned keyed = t->down.n_keyed;
 
 		parse_group(w, t, g, RTE_MIN(g + GROUP, t->n_rx));
+		if (sampled)
+			profile_stamp(w, &cycles[STAGE_parse]);
 		dispatch_up(w, &t->up, up);
 		dispatch_down(w, &t->down, down);
+		if (sampled)
+			profile_stamp(w, &cycles[STAGE_dispatch]);
 		up = t->up.n_ready;
 		locate_down(w, &t->down, keyed);
+		if (sampled)
+			profile_stamp(w, &cycles[STAGE_locate]);
 		down = t->down.n_ready;
 	}
 	dispatch_down(w, &t->down, down);
+	if (sampled)
+		profile_stamp(w, &cycles[STAGE_dispatch]);
 	locate_down(w, &t->down, t->down.n_keyed);
+	if (sampled)
+		profile_stamp(w, &cycles[STAGE_locate]);
 	dispatch_up(w, &t->up, t->up.n_ready);
 	dispatch_down(w, &t->down, t->down.n_ready);
 	if (unlikely(again_waits(w)))
 		dispatch_again(w, t);
+	if (sampled)
+		profile_stamp(w, &cycles[STAGE_dispatch]);
+}
+
+void pipeline_batch(struct worker *w, struct turn *t)
+{
+	if (unlikely(w->sampling))
+		batch(w, t, true);
+	else
+		batch(w, t, false);
 }
 
 unsigned pipeline_turn(struct worker *w)
@@ -65,15 +89,15 @@ unsigned pipeline_turn(struct worker *w)
 	handoff_gather(w, &t);
 	rx_gather(w, &t);
 	if (t.n || again_waits(w)) {
+		profile_begin(w);
 		pipeline_batch(w, &t);
 		handoff_flush(w);
 	}
 	inject_gather(w);
 	tx_flush(w);
-	worker_count(w, COUNTER_turns, 1);
-	worker_count(w, COUNTER_idle_turns, t.n == 0);
 	if (w->qsbr)
 		rte_rcu_qsbr_quiescent(w->qsbr, w->id);
+	profile_end(w, t.n);
 	return t.n;
 }
 
@@ -83,8 +107,10 @@ static void back_off(struct worker *w, unsigned idle)
 									: IDLE_SLEEP_NS};
 
 	rte_pause();
-	if (w->sleep && idle > IDLE_SPIN_TURNS)
-		nanosleep(&nap, NULL); // lint: idle
+	if (!w->sleep || idle <= IDLE_SPIN_TURNS)
+		return;
+	nanosleep(&nap, NULL); // lint: idle
+	profile_slept(w);
 }
 
 int pipeline_loop(void *worker)

@@ -1,7 +1,8 @@
 // Dispatch: the version check, then the services of each packet's chain, lowest bit first.
 //
 // A group whose packets all have the ordinary chain of their direction runs the fused form (fused.h). Any
-// other goes by bitmap: the packets that have the lowest bit set visit that service together.
+// other goes by bitmap: the packets that have the lowest bit set visit that service together. So do all packets of
+// a turn that is a sample of where the time goes.
 
 #include "pipeline/3_locate.h"
 #include "pipeline/fused.h"
@@ -9,6 +10,7 @@
 #include "worker/again.h"
 #include "worker/end_marker.h"
 #include "worker/gtpu_answer.h"
+#include "worker/profile.h"
 
 static struct service_order order; // written once, at start, before any worker runs
 
@@ -58,7 +60,13 @@ __attribute__((noinline)) static void run_bitmap(struct worker *w, struct group 
 				g->pkts[i]->chain &= ~(1ull << bit);
 				visitors[n++] = g->pkts[i];
 			}
+		if (unlikely(w->sampling))
+			profile_stamp(w, &w->stats.stage_cycles[STAGE_dispatch]);
 		order.services[bit]->run(w, visitors, n);
+		if (unlikely(w->sampling)) {
+			profile_stamp(w, &w->stats.service_cycles[bit]);
+			w->stats.service_packets[bit] += n;
+		}
 	}
 }
 
@@ -176,7 +184,7 @@ __attribute__((flatten)) void dispatch_up(struct worker *w, struct lane *lane, u
 
 		while (lane->worked < end)
 			enter_up(w, &g, lane->ready[lane->worked++]);
-		if (likely(fused_all(g.all, g.any, FUSED_UP))) {
+		if (likely(fused_all(g.all, g.any, FUSED_UP) && !w->sampling)) {
 			worker_count(w, COUNTER_fused, 1);
 			for (unsigned i = 0; i < g.n; i++)
 				fused_up(w, g.pkts[i]);
@@ -196,7 +204,7 @@ __attribute__((flatten)) void dispatch_down(struct worker *w, struct lane *lane,
 
 		while (lane->worked < end)
 			enter_down(w, &g, lane->ready[lane->worked++]);
-		if (likely(fused_all(g.all, g.any, FUSED_DOWN))) {
+		if (likely(fused_all(g.all, g.any, FUSED_DOWN) && !w->sampling)) {
 			worker_count(w, COUNTER_fused, 1);
 			for (unsigned i = 0; i < g.n; i++)
 				fused_down(w, g.pkts[i]);

@@ -16,6 +16,7 @@
 #include "worker/worker.h"
 
 #define SERVICES_MAX 64
+static_assert(SERVICES_MAX == STATS_SERVICES, "each bit of a chain has a place in the statistics");
 
 // The bits of the services in the tree, known when compiled, for the fused chains.
 enum service_bit {

@@ -32,6 +32,20 @@ static const char *const counter_texts[] = {
 #undef COUNTER
 };
 
+static const char *const stage_names[] = {
+#define STAGE(name, text) [STAGE_##name] = #name,
+#include "stats/stage.def"
+#undef STAGE
+};
+
+static const char *const stage_texts[] = {
+#define STAGE(name, text) [STAGE_##name] = text,
+#include "stats/stage.def"
+#undef STAGE
+};
+
+static const enum counter marks[] = {COUNTER_handoff_high, COUNTER_longest_turn}; // no sums
+
 const char *drop_str(enum drop reason)
 {
 	return reason < DROP_REASONS ? drop_names[reason] : "unknown";
@@ -52,14 +66,26 @@ const char *counter_help(enum counter counter)
 	return counter < COUNTERS ? counter_texts[counter] : "unknown";
 }
 
+const char *stage_str(enum stage stage)
+{
+	return stage < STAGES ? stage_names[stage] : "unknown";
+}
+
+const char *stage_help(enum stage stage)
+{
+	return stage < STAGES ? stage_texts[stage] : "unknown";
+}
+
 void stats_add(struct stats *to, const struct stats *from)
 {
-	uint64_t high = RTE_MAX(to->counter[COUNTER_handoff_high],
-				stats_read(&from->counter[COUNTER_handoff_high]));
+	uint64_t high[RTE_DIM(marks)];
 
+	for (unsigned i = 0; i < RTE_DIM(marks); i++)
+		high[i] = RTE_MAX(to->counter[marks[i]], stats_read(&from->counter[marks[i]]));
 	for (unsigned i = 0; i < COUNTERS; i++)
 		to->counter[i] += stats_read(&from->counter[i]);
-	to->counter[COUNTER_handoff_high] = high; // a mark, not a sum
+	for (unsigned i = 0; i < RTE_DIM(marks); i++)
+		to->counter[marks[i]] = high[i];
 	for (unsigned i = 0; i < DROP_REASONS; i++)
 		to->drop[i] += stats_read(&from->drop[i]);
 }

@@ -30,9 +30,22 @@ enum counter {
 	COUNTERS
 };
 
+enum stage {
+#define STAGE(name, text) STAGE_##name,
+#include "stats/stage.def"
+#undef STAGE
+	STAGES
+};
+
+#define STATS_SERVICES 64 // bits of a chain
+
 struct stats {
 	uint64_t counter[COUNTERS];
 	uint64_t drop[DROP_REASONS];
+	// Of the turns that were samples (worker/profile.h).
+	uint64_t sampled_turns, sampled_packets;
+	uint64_t stage_cycles[STAGES];
+	uint64_t service_cycles[STATS_SERVICES], service_packets[STATS_SERVICES]; // by bit
 };
 
 // The name of a drop reason as shown to people and machines, e.g. "unknown_teid".
@@ -41,6 +54,8 @@ const char *drop_str(enum drop reason);
 const char *drop_help(enum drop reason);
 const char *counter_str(enum counter counter);
 const char *counter_help(enum counter counter);
+const char *stage_str(enum stage stage);
+const char *stage_help(enum stage stage);
 
 // Reads one word that another thread writes.
 static inline uint64_t stats_read(const uint64_t *word)
@@ -48,7 +63,8 @@ static inline uint64_t stats_read(const uint64_t *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-// Adds every word of `from`, which another thread may be writing, to `to`; of high-water marks the higher stays.
+// Adds counters and drops of `from`, which another thread may be writing, to `to`; of high-water marks the higher
+// stays.
 void stats_add(struct stats *to, const struct stats *from);
 
 // The two sides of the accounting identity; equal between turns.

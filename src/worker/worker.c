@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include <rte_cycles.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
 #include <rte_ring_elem.h>
@@ -41,6 +42,8 @@ struct worker *worker_new(const struct worker_conf *conf)
 	w->burst = conf->burst;
 	w->meter_burst = conf->meter_burst_us * NS_PER_US * METER_UNITS_PER_NS;
 	w->sleep = conf->sleep;
+	w->sample_every = w->until_sample = conf->sample_every;
+	w->turn_start = rte_rdtsc();
 	w->arena = conf->arena;
 	w->locator = conf->locator;
 	w->teids = *conf->teids;

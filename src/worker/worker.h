@@ -84,7 +84,10 @@ struct worker {
 	unsigned id;
 	unsigned n_workers;
 	unsigned burst;
-	bool sleep;           // back off when idle
+	bool sleep;                          // back off when idle
+	bool sampling;                       // this turn is a sample (worker/profile.h)
+	uint32_t until_sample, sample_every; // turns with packets; 0: not before 2^32 of them
+	uint64_t turn_start, stamp;          // TSC
 	uint64_t now;         // at the start of the turn, in the units of rules/meter.h
 	uint64_t meter_burst; // how far meters may be ahead of it
 
@@ -130,6 +133,7 @@ struct worker_conf {
 	unsigned burst;
 	uint32_t meter_burst_us; // what a QER lets pass at once, as a time at its rate
 	bool sleep;
+	uint32_t sample_every;   // 0: hardly ever (worker/profile.h)
 	uint32_t error_rate;     // Error Indications a second, 0: none
 	uint32_t error_quiet_ms; // for this long from the start none are sent
 	uint32_t extension_rate; // Supported Extension Headers Notifications a second, 0: none

@@ -222,6 +222,7 @@ static void make_workers(struct rig *rig)
 			.n_workers = rig->conf.n_workers,
 			.n_slots = rig->conf.n_slots,
 			.n_tunnels = rig->conf.n_tunnels,
+			.sample_every = rig->conf.sample_every,
 			.n_peers = rig->conf.n_peers,
 			.punt_ring = rig->conf.punt_ring,
 			.mail_ring = rig->conf.mail_ring,

@@ -62,6 +62,7 @@ struct rig_conf {
 	unsigned buffer_mbufs;                                 // 0: as many as may be held
 	unsigned memory_mb;                                    // 0: 512
 	bool huge;                                             // hugepages if there are any
+	uint32_t sample_every; // turns, one of which is a sample (worker/profile.h); 0: hardly any
 };
 
 // Usage of all URRs together.

@@ -2,7 +2,8 @@
 //
 // The same random packets of random sessions go through two rigs, one after the other: in the second each chain
 // has one more service, which does nothing, so that no group is ordinary and all go by the bitmap loop. What
-// leaves, what is dropped and what is counted must be equal.
+// leaves, what is dropped and what is counted must be equal. A turn that is a sample of where the time goes also takes
+// the bitmap loop, and no other way than that.
 
 #include <stdlib.h>
 
@@ -129,7 +130,7 @@ static void send_one(struct rig *rig, const struct rig_session *sessions)
 struct outcome {
 	unsigned n;         // frames that left
 	uint64_t *digests;  // of each, in their order, with interface and length
-	struct stats stats; // of all threads
+	struct stats stats; // of all threads, but the first's samples
 	struct session_counts ended;
 	struct rig_usage usage;
 };
@@ -153,7 +154,8 @@ static void collect(struct rig *rig, struct outcome *outcome)
 			outcome->digests[outcome->n++] = digest(iface, frame, bytes);
 }
 
-static void run(unsigned n_workers, bool over6, bool bitmap, struct outcome *ret)
+static void run(unsigned n_workers, bool over6, bool bitmap, uint32_t sample_every,
+		struct outcome *ret)
 {
 	struct rig_conf conf = {
 		.n_workers = n_workers,
@@ -162,6 +164,7 @@ static void run(unsigned n_workers, bool over6, bool bitmap, struct outcome *ret
 		.v6 = over6,
 		.extra = bitmap ? &nothing : NULL,
 		.chain = bitmap ? chain_with_nothing : NULL,
+		.sample_every = sample_every,
 	};
 	struct rig *rig = rig_new(&conf);
 	struct rig_session sessions[SESSIONS];
@@ -184,7 +187,8 @@ static void run(unsigned n_workers, bool over6, bool bitmap, struct outcome *ret
 		rig_settle(rig);
 		collect(rig, ret);
 	}
-	for (unsigned i = 0; i < n_workers; i++)
+	ret->stats = rig->control.workers[0]->stats;
+	for (unsigned i = 1; i < n_workers; i++)
 		stats_add(&ret->stats, &rig->control.workers[i]->stats);
 	for (unsigned i = 0; i < SESSIONS; i++)
 		rig_session_del(rig, &sessions[i]);
@@ -197,7 +201,25 @@ static bool may_differ(enum counter counter)
 {
 	return counter == COUNTER_fused || counter == COUNTER_dispatched ||
 	       counter == COUNTER_turns || counter == COUNTER_idle_turns ||
-	       counter == COUNTER_mails;
+	       counter == COUNTER_busy_cycles || counter == COUNTER_idle_cycles ||
+	       counter == COUNTER_longest_turn || counter == COUNTER_mails;
+}
+
+static void same(const struct outcome *a, const struct outcome *b)
+{
+	unsigned n = 0;
+
+	CU_ASSERT_EQUAL(a->n, b->n);
+	CU_ASSERT_TRUE(a->n > PACKETS / 4);
+	while (n < a->n && n < b->n && a->digests[n] == b->digests[n])
+		n++;
+	CU_ASSERT_EQUAL(n, a->n);
+	for (unsigned i = 0; i < COUNTERS; i++)
+		if (!may_differ(i) && a->stats.counter[i] != b->stats.counter[i])
+			CU_FAIL("a counter differs");
+	CU_ASSERT_EQUAL(memcmp(a->stats.drop, b->stats.drop, sizeof(a->stats.drop)), 0);
+	CU_ASSERT_EQUAL(memcmp(&a->ended, &b->ended, sizeof(a->ended)), 0);
+	CU_ASSERT_EQUAL(memcmp(&a->usage, &b->usage, sizeof(a->usage)), 0);
 }
 
 static void compare(unsigned n_workers, bool over6)
@@ -208,27 +230,16 @@ static void compare(unsigned n_workers, bool over6)
 		DROP_too_big,    DROP_rate_exceeded,  DROP_quota_used,
 	};
 	struct outcome fused, bitmap;
-	unsigned n = 0;
 
 	visits = 0;
-	run(n_workers, over6, false, &fused);
+	run(n_workers, over6, false, 0, &fused);
 	CU_ASSERT_EQUAL(visits, 0);
-	run(n_workers, over6, true, &bitmap);
+	run(n_workers, over6, true, 0, &bitmap);
 	CU_ASSERT_TRUE(visits > PACKETS / 2);
 	CU_ASSERT_TRUE(fused.stats.counter[COUNTER_fused] > PACKETS / 100);
 	CU_ASSERT_TRUE(fused.stats.counter[COUNTER_dispatched] > PACKETS / 100);
 	CU_ASSERT_EQUAL(bitmap.stats.counter[COUNTER_fused], 0);
-	CU_ASSERT_EQUAL(fused.n, bitmap.n);
-	CU_ASSERT_TRUE(fused.n > PACKETS / 4);
-	while (n < fused.n && n < bitmap.n && fused.digests[n] == bitmap.digests[n])
-		n++;
-	CU_ASSERT_EQUAL(n, fused.n);
-	for (unsigned i = 0; i < COUNTERS; i++)
-		if (!may_differ(i) && fused.stats.counter[i] != bitmap.stats.counter[i])
-			CU_FAIL("a counter differs");
-	CU_ASSERT_EQUAL(memcmp(fused.stats.drop, bitmap.stats.drop, sizeof(fused.stats.drop)), 0);
-	CU_ASSERT_EQUAL(memcmp(&fused.ended, &bitmap.ended, sizeof(fused.ended)), 0);
-	CU_ASSERT_EQUAL(memcmp(&fused.usage, &bitmap.usage, sizeof(fused.usage)), 0);
+	same(&fused, &bitmap);
 	CU_ASSERT_TRUE(fused.usage.thresholds > 0 && fused.usage.quotas > 0);
 	for (unsigned i = 0; i < RTE_DIM(among); i++)
 		CU_ASSERT_TRUE(fused.stats.drop[among[i]] > 0);
@@ -248,9 +259,41 @@ static void two_workers(void)
 	compare(2, true);
 }
 
+// Every third turn is a sample: the packets fare no other way, and the samples are part of the turns.
+static void samples(void)
+{
+	struct outcome plain, sampled;
+	const struct stats *s = &sampled.stats;
+	uint64_t cycles = 0;
+
+	run(1, false, false, 0, &plain);
+	run(1, false, false, 3, &sampled);
+	same(&plain, &sampled);
+	CU_ASSERT_EQUAL(plain.stats.sampled_turns, 0);
+	CU_ASSERT_EQUAL(s->sampled_turns,
+			(s->counter[COUNTER_turns] - s->counter[COUNTER_idle_turns]) / 3);
+	CU_ASSERT_TRUE(s->counter[COUNTER_fused] > 0 &&
+		       s->counter[COUNTER_fused] < plain.stats.counter[COUNTER_fused]);
+	CU_ASSERT_TRUE(s->sampled_packets > PACKETS / 4 && s->sampled_packets < PACKETS / 2);
+	for (unsigned i = 0; i < STAGES; i++) {
+		CU_ASSERT_TRUE(s->stage_cycles[i] > 0);
+		cycles += s->stage_cycles[i];
+	}
+	for (unsigned bit = 0; bit < SERVICES_MAX; bit++) {
+		CU_ASSERT_EQUAL(s->service_packets[bit] > 0, s->service_cycles[bit] > 0);
+		CU_ASSERT_TRUE(s->service_packets[bit] <= s->sampled_packets);
+		cycles += s->service_cycles[bit];
+	}
+	CU_ASSERT_TRUE(s->service_packets[SERVICE_BIT_output] > 0);
+	CU_ASSERT_TRUE(cycles < s->counter[COUNTER_busy_cycles]);
+	free(plain.digests);
+	free(sampled.digests);
+}
+
 static CU_TestInfo tests[] = {
 	{"one worker", one_worker},
 	{"two workers", two_workers},
+	{"samples", samples},
 	CU_TEST_INFO_NULL,
 };
 

@@ -18,7 +18,7 @@ from kit.wait import readable
 
 COMMANDS = {  # and a word that the answer has
     "help": "show", "show version": "dpdk", "show interfaces": "access",
-    "show interface access": "n3", "show workers": "worker", "show sessions": "seid",
+    "show interface access": "n3", "show workers": "worker", "show cycles": "parse", "show sessions": "seid",
     "show drops": "bad_user_packet", "show counters": "rx", "show neighbours": topology.N6_DN,
     "show peers": topology.N3_GNB, "show pools": topology.DNN, "show predefined-rules": "drop",
     "show pfcp resources": "sessions", "show associations": topology.N4_SMF, "show applications": topology.APPLICATION,

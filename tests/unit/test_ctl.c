@@ -23,6 +23,7 @@ static const struct {
 } empty_rows[] = {
 	{"show interfaces", "none\n", "{\"interfaces\":[]}\n"},
 	{"show workers", "none\n", "{\"workers\":[]}\n"},
+	{"show cycles", "none\n", "{\"cycles\":[]}\n"},
 	{"show sessions", "none\n\ntotal  0\nnext   -\n",
 	 "{\"sessions\":[],\"total\":0,\"next\":null}\n"},
 	{"show neighbours", "none\n", "{\"neighbours\":[]}\n"},
@@ -58,7 +59,7 @@ static const struct {
 } wrong_rows[] = {
 	{"", "no command: one of help show\n", CTL_USAGE},
 	{"show",
-	 "incomplete: one of version interfaces interface workers sessions session drops "
+	 "incomplete: one of version interfaces interface workers cycles sessions session drops "
 	 "counters neighbours peers pools associations applications pfcp predefined-rules services config\n",
 	 CTL_USAGE},
 	{"show pfcp", "incomplete: one of counters resources\n", CTL_USAGE},
@@ -198,6 +199,13 @@ static struct ctl_view parts_make(void)
 		two[i].stats.counter[COUNTER_tx] = 97 * (i + 1);
 		two[i].stats.counter[COUNTER_turns] = 1000;
 		two[i].stats.counter[COUNTER_idle_turns] = 250;
+		two[i].stats.counter[COUNTER_busy_cycles] = 9000;
+		two[i].stats.counter[COUNTER_idle_cycles] = 3000;
+		two[i].stats.counter[COUNTER_longest_turn] = 77;
+		two[i].stats.sampled_packets = 40;
+		two[i].stats.stage_cycles[STAGE_parse] = 900 + i;
+		two[i].stats.service_cycles[SERVICE_BIT_pdr] = 210;
+		two[i].stats.service_packets[SERVICE_BIT_pdr] = 20 + i;
 		two[i].stats.drop[DROP_no_pdr] = 3 * (i + 1);
 	}
 	memset(&control, 0, sizeof(control));
@@ -301,6 +309,16 @@ static void test_services(void)
 	CU_ASSERT_EQUAL(strncmp(strbuf_text(&call_line(&view, REPLY_TEXT, "show services")->out),
 				"BIT  NAME", 9),
 			0);
+	view = parts_make();
+	view.services = &order;
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(strbuf_text(&call_line(&view, REPLY_JSON, "show cycles")->out),
+		       "{\"worker\":1,\"where\":\"parse\",\"packets\":40,\"cycles\":901,"
+		       "\"cycles_per_packet\":22.525,"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(strbuf_text(&call_line(&view, REPLY_JSON, "show cycles")->out),
+		       "{\"worker\":0,\"where\":\"pdr\",\"packets\":20,\"cycles\":210,"
+		       "\"cycles_per_packet\":10.5,"));
 }
 
 // In the place of neigh/neigh.c: two neighbours, one of an interface that is not there.
