@@ -320,7 +320,8 @@ static void make_order(const struct rig *rig)
 struct rig *rig_new(const struct rig_conf *conf)
 {
 	struct rig *rig = calloc(1, sizeof(*rig));
-	struct prefix pools[] = {prefix_of(RIG_POOL), prefix_of(RIG_POOL6)};
+	struct prefix pools[] = {prefix_of(conf->ue_range ? conf->ue_range : RIG_POOL),
+				 prefix_of(RIG_POOL6)};
 	static unsigned serial;
 	char name[32];
 

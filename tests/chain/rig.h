@@ -49,6 +49,7 @@ struct rig_conf {
 	unsigned hold_packets;         // 0: 8
 	struct gtpu_path_conf path;    // echoes: none but when asked for
 	uint16_t vlans[RIG_IFACES];    // 0: untagged
+	const char *ue_range;          // the pool, around RIG_POOL; NULL: that
 	bool no_gateway;               // N6 has no gateway
 	bool v6;                       // N3 has no IPv4 address: tunnels are over IPv6
 	bool no_udp6_cksum;            // these are sent without UDP checksums

@@ -1,0 +1,61 @@
+"""sluice-perf, shortly: what it prints has the form that programs read, and its figures can be.
+
+How fast anything is depends on the machine and is not judged here.
+"""
+
+import csv
+import io
+import json
+
+import pytest
+from kit.daemon import binary
+from kit.netns import run
+
+PARTS = {"parse", "dispatch", "pdr", "qer", "far", "output"}
+SMALL = ("--sessions", "64,128", "--mbufs", "2048", "--windows", "3", "--pages", "small")
+
+
+def perf(*words, **options):
+    """Run sluice-perf."""
+    return run(binary("sluice-perf"), *words, **options)
+
+
+def test_cost_json():
+    """One object with a row for each size, direction and work; the parts are there."""
+    found = json.loads(perf("cost", *SMALL, "--json").stdout)
+    assert found["tsc_hz"] > 10 ** 8
+    sizes = {(row["work"], row["direction"], row["sessions"]) for row in found["rows"]}
+    assert sizes == {(work, way, sessions) for work in ("W", "handoff_rx", "handoff_owner")
+                     for way in ("up", "down", "mixed") for sessions in (64, 128)}
+    for row in found["rows"]:
+        assert row["order"] == "random" and row["mbufs"] == 2048
+        assert row["cycles_min"] <= row["cycles_median"] <= row["cycles_max"]
+        if row["work"] == "W":
+            assert row["cycles_min"] > 10 and PARTS <= row["services"].keys()
+            # Each part is read apart from the others, in a form without fused chains.
+            assert row["cycles_min"] < 2 * sum(row["services"].values())
+    assert {"memcpy", "rte_hash"} == found["references"].keys()
+
+
+def test_cost_text_and_csv():
+    """The same for people, and for spreadsheets."""
+    few = (*SMALL, "--work", "W", "--direction", "up")
+    text = perf("cost", *few).stdout.splitlines()
+    assert "4 KiB pages" in text[0] and [line.split()[0] for line in text[2:]] == [
+        "W", "W", "memcpy", "rte_hash"]
+    rows = list(csv.DictReader(io.StringIO(perf("cost", *few, "--csv").stdout)))
+    assert [(row["work"], row["sessions"]) for row in rows[:2]] == [("W", "64"), ("W", "128")]
+    assert all(float(row["cycles_min"]) > 0 for row in rows)
+
+
+@pytest.mark.parametrize("words, said", [
+    (("cots",), 'did you mean "cost"?'),
+    (("cost", "--session", "64"), "did you mean --sessions?"),
+    (("cost", "--sessions", "1"), "64..4194304"),
+    (("cost", "--direction", "left"), "up, down, mixed"),
+    ((), ""),
+])
+def test_wrong(words, said):
+    """What is wrong is refused, and the nearest that there is is named."""
+    done = perf(*words, check=False)
+    assert done.returncode == 2 and said in done.stderr

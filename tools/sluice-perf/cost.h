@@ -1,0 +1,88 @@
+// The cost of a packet, in process: what the engine (engine_cost.c), the bed of the work (cost_bed.c) and that of
+// handoff (cost_handoff.c) share.
+//
+// A bed is the data path of the chain tests' rig with sessions and packets made ready. Whatever is not as it
+// should be (a packet that is not rewritten, metered or counted) ends the program.
+
+#pragma once
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipeline/pipeline.h"
+#include "rig.h"
+#include "summary.h"
+
+enum cost_direction { COST_UP, COST_DOWN, COST_MIXED, COST_DIRECTIONS };
+
+#define COST_SERVICES (STAGES + SERVICES_MAX)
+#define COST_WINDOWS_MAX 999
+
+// A part of the whole, in cycles a packet of all.
+struct cost_service {
+	const char *name;
+	double cycles;
+};
+
+struct cost_row {
+	const char *work; // as the row is called: W, handoff_rx, handoff_owner
+	enum cost_direction direction;
+	uint32_t sessions, mbufs;
+	struct summary cycles; // a packet, over the windows
+	unsigned n_services;
+	struct cost_service services[COST_SERVICES];
+};
+
+struct bed_sample; // a packet as it is received
+
+struct bed {
+	struct rig *rig;
+	uint32_t n_sessions; // of the owner
+	uint32_t n_mbufs, max_mbufs;
+	unsigned owner; // the worker whose sessions packets are for
+	struct rig_session *sessions;
+	struct rte_mbuf **mbufs;
+	struct bed_sample *samples;
+	uint8_t *ifaces; // [n_mbufs]: where each is received
+	struct turn turn;
+	uint64_t sent[SIDES], sent_bytes[SIDES]; // user packets that were worked on
+};
+
+// Memory that a bed of this size needs, in MB.
+unsigned bed_memory_mb(uint32_t n_sessions, uint32_t max_mbufs, unsigned n_workers);
+// With n_workers 2, packets are for sessions of worker 1.
+struct bed *bed_new(uint32_t n_sessions, uint32_t max_mbufs, unsigned n_workers, unsigned memory_mb,
+		    bool huge);
+// Sees that all that was sent was counted, and frees.
+void bed_free(struct bed *bed);
+
+// Makes n_mbufs packets (a multiple of BED_BATCH) of random sessions.
+#define BED_BATCH 64u
+void bed_fill(struct bed *bed, enum cost_direction direction, uint32_t n_mbufs);
+// Sees that the sessions of all packets were metered, where their worker has worked on them all.
+void bed_check_meters(const struct bed *bed);
+
+// As a port's receive function leaves packets at..at+n in the turn's array.
+void bed_receive(struct bed *bed, uint32_t at, unsigned n);
+// What worker w has queued for its ports must be n packets, at..at+n, worked on; puts them back as they were.
+void bed_take(struct bed *bed, struct worker *w, uint32_t at, unsigned n);
+
+// One window of W at worker w: cycles a packet.
+double bed_window(struct bed *bed, struct worker *w);
+// The parts of W at worker w: of a window whose batches are all samples.
+void bed_services(struct bed *bed, struct worker *w, struct cost_row *row);
+
+// The windows of W, and of handoff from worker 0 to worker 1 (rows[0] the receiver's, rows[1] the owner's), each on
+// one of `cpus`. n_mbufs is a multiple of BED_CHUNK.
+#define BED_CHUNK 1024u
+void cost_work(struct bed *bed, unsigned windows, struct cost_row *row);
+void cost_handoff(struct bed *bed, unsigned windows, const cpu_set_t *cpus,
+		  struct cost_row rows[2]);
+
+// Loops that have nothing to do with Sluice: cycles for a packet's header copied between cold buffers, and for
+// a lookup in an rte_hash of 65,536 keys.
+struct cost_references {
+	struct summary memcpy_cycles, hash_cycles;
+};
+void cost_references(unsigned windows, struct cost_references *ret);

@@ -1,0 +1,333 @@
+// The bed of the work W: sessions with its rules, packets for them, windows over the packets (cost.h).
+//
+// W is a packet's whole way but the port's: parse, locate, version check, decapsulation or encapsulation with PDU
+// Session Container, source check, PDR (two a direction, the first with a filter), two QERs (the session's and
+// the flow's rate), a URR with a threshold, FAR, next hop, TTL, checksums, counters. The timed part is
+// pipeline_batch() over 64 packets at a time. Between, untimed, each packet is checked and its bytes are put
+// back; before, untimed too, the fields of its mbuf are written, as a port's receive function has just done in
+// life. Its bytes are not touched then. Sessions are drawn at random, and all mbufs take their turn.
+
+#include <stdlib.h>
+
+#include "cost.h"
+#include "packet/gtpu.h"
+#include "packet/ip.h"
+#include "rules/model.h"
+
+#define HEAD 128u // bytes of a frame that the work may change
+#define PAYLOAD 64
+#define THRESHOLD 1000000
+#define WINDOW_LEAST 200000u // packets
+#define UE_RANGE "10.32.0.0/11"
+#define MBUF_MB(n) ((n) / 390) // with its 2 KB of room
+#define SESSION_KB 1.2
+
+struct bed_sample {
+	uint8_t head[HEAD];
+	uint32_t session;
+	uint16_t bytes, user_bytes;
+};
+
+static uint64_t seed = 1;
+
+static uint32_t draw(uint32_t n)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((seed >> 32) * n >> 32);
+}
+
+// --- making ----------------------------------------------------------------------------------------------
+
+// The rig's ordinary rules with two QERs on each PDR and a URR.
+static struct rules *rules_make(uint32_t n)
+{
+	struct rules *rules = rig_rules_new(n);
+	struct urr_rule *urr = rules_urr_add(rules, 1);
+
+	for (unsigned i = 0; i < rules->n_qers; i++) {
+		struct qer_rule *qer = &rules->qers[i];
+
+		qer->has_qfi = i == 0; // the flow's
+		qer->has_mbr = true;
+		qer->mbr_up_bps = qer->mbr_down_bps = (i + 1) * 1000000000ull;
+	}
+	urr->method = 2;
+	urr->threshold = (struct urr_volumes){.flags = 1, .total = THRESHOLD};
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		struct pdr_rule *pdr = &rules->pdrs[i];
+
+		pdr->n_qers = 2;
+		pdr->qers[0] = 1;
+		pdr->qers[1] = 2;
+		pdr->urrs[pdr->n_urrs++] = 1;
+	}
+	return rules;
+}
+
+unsigned bed_memory_mb(uint32_t n_sessions, uint32_t max_mbufs, unsigned n_workers)
+{
+	return 200 + MBUF_MB(max_mbufs) + (unsigned)(n_sessions * n_workers * SESSION_KB / 1024);
+}
+
+// Sessions go to the workers in turn: of two, the owner's are kept.
+static void sessions_make(struct bed *b, unsigned n_workers)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->n_sessions * n_workers; i++) {
+		struct rules *rules = rules_make(i);
+		struct rig_session *s = &b->sessions[i];
+
+		rig_session_add(b->rig, i, rules, s);
+		rules_free(rules);
+		if (i % 128 == 0)
+			rig_settle(b->rig);
+		n += s->slot.owner == b->owner;
+	}
+	if (n != b->n_sessions)
+		rig_die("sessions are not shared out evenly");
+	rig_resolve(b->rig);
+}
+
+struct bed *bed_new(uint32_t n_sessions, uint32_t max_mbufs, unsigned n_workers, unsigned memory_mb,
+		    bool huge)
+{
+	struct rig_conf conf = {
+		.n_workers = n_workers,
+		.n_slots = n_sessions,
+		.n_tunnels = 16,
+		.mbufs = max_mbufs + 1024,
+		.handoff_ring = 4096,
+		.ue_range = UE_RANGE,
+		.memory_mb = memory_mb,
+		.huge = huge,
+	};
+	struct bed *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		rig_die("no memory");
+	b->rig = rig_new(&conf);
+	b->n_sessions = n_sessions;
+	b->max_mbufs = max_mbufs;
+	b->owner = n_workers - 1;
+	b->sessions = calloc((size_t)n_sessions * n_workers, sizeof(*b->sessions));
+	b->mbufs = calloc(max_mbufs, sizeof(*b->mbufs));
+	b->samples = calloc(max_mbufs, sizeof(*b->samples));
+	b->ifaces = calloc(max_mbufs, sizeof(*b->ifaces));
+	if (!b->sessions || !b->mbufs || !b->samples || !b->ifaces)
+		rig_die("no memory");
+	sessions_make(b, n_workers);
+	for (uint32_t i = 0; i < max_mbufs; i++)
+		b->mbufs[i] = rte_pktmbuf_alloc(b->rig->pool);
+	return b;
+}
+
+void bed_free(struct bed *b)
+{
+	const struct session_counts *ended = &b->rig->ended;
+	const struct rig_usage *usage = &b->rig->usage;
+
+	for (uint32_t i = 0; i < b->max_mbufs; i++)
+		rte_pktmbuf_free(b->mbufs[i]);
+	for (uint32_t i = 0; i < b->n_sessions * b->rig->conf.n_workers; i++) {
+		rig_session_close(b->rig, &b->sessions[i]);
+		if (i % 128 == 0)
+			rig_settle(b->rig);
+	}
+	rig_settle(b->rig);
+	if (ended->up_packets != b->sent[SIDE_UP] || ended->down_packets != b->sent[SIDE_DOWN] ||
+	    usage->bytes[SIDE_UP] != b->sent_bytes[SIDE_UP] ||
+	    usage->bytes[SIDE_DOWN] != b->sent_bytes[SIDE_DOWN])
+		rig_die("not every packet was counted");
+	rig_free(b->rig);
+	free(b->sessions);
+	free(b->mbufs);
+	free(b->samples);
+	free(b->ifaces);
+	free(b);
+}
+
+// --- packets ---------------------------------------------------------------------------------------------
+
+static bool is_up(const struct bed *b, uint32_t i)
+{
+	return b->ifaces[i] == RIG_N3;
+}
+
+static const struct rig_session *draw_session(const struct bed *b, uint32_t *ret_index)
+{
+	do
+		*ret_index = draw(b->n_sessions * b->rig->conf.n_workers);
+	while (b->sessions[*ret_index].slot.owner != b->owner);
+	return &b->sessions[*ret_index];
+}
+
+// Half of them UDP to the port of the first PDR's filter; of the others half TCP.
+static void packet_make(struct bed *b, uint32_t i)
+{
+	struct bed_sample *sample = &b->samples[i];
+	const struct rig_session *s = draw_session(b, &sample->session);
+	bool filtered = draw(2), tcp = !filtered && draw(2);
+	struct rig_flow flow = {
+		.proto = tcp ? IPPROTO_TCP : IPPROTO_UDP,
+		.ue_port = (uint16_t)(1024 + draw(60000)),
+		.dn_port = filtered ? 5000 : 443,
+		.ttl = 64,
+		.payload = PAYLOAD,
+		.qfi = 1,
+	};
+	uint8_t frame[RIG_FRAME_MAX];
+	size_t bytes = is_up(b, i) ? rig_frame_up(b->rig, s, &flow, frame)
+				   : rig_frame_down(b->rig, s, &flow, frame);
+
+	b->mbufs[i]->data_off = RTE_PKTMBUF_HEADROOM;
+	memcpy(rte_pktmbuf_mtod(b->mbufs[i], void *), frame, bytes);
+	memcpy(sample->head, frame, HEAD);
+	sample->bytes = (uint16_t)bytes;
+	sample->user_bytes = (uint16_t)(IP4_BYTES + (tcp ? 20 : 8) + PAYLOAD);
+}
+
+void bed_fill(struct bed *b, enum cost_direction direction, uint32_t n_mbufs)
+{
+	b->n_mbufs = n_mbufs;
+	for (uint32_t i = 0; i < n_mbufs; i++) {
+		bool up = direction == COST_MIXED ? draw(2) : direction == COST_UP;
+
+		b->ifaces[i] = up ? RIG_N3 : RIG_N6;
+		packet_make(b, i);
+	}
+}
+
+void bed_receive(struct bed *b, uint32_t at, unsigned n)
+{
+	turn_reset(&b->turn);
+	b->turn.n = b->turn.n_rx = n;
+	memcpy(b->turn.mbufs, &b->mbufs[at], n * sizeof(b->mbufs[0]));
+	memcpy(b->turn.rx, &b->ifaces[at], n);
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = b->mbufs[at + i];
+
+		m->data_off = RTE_PKTMBUF_HEADROOM;
+		m->data_len = b->samples[at + i].bytes;
+		m->pkt_len = b->samples[at + i].bytes;
+	}
+}
+
+// Finished frames: without a tunnel on N6, with one on N3, and their TTL one less.
+static void frames_check(const struct worker_tx *tx, bool tunnelled)
+{
+	uint32_t at = ETH_BYTES + (tunnelled ? IP4_BYTES + UDP_BYTES + GTPU_BYTES + 8 : 0);
+
+	for (unsigned i = 0; i < tx->n; i++) {
+		const struct ip4_head *user = rte_pktmbuf_mtod_offset(tx->mbufs[i],
+								      const struct ip4_head *, at);
+
+		if (user->ttl != 63 || rte_be_to_cpu_16(user->total) != tx->mbufs[i]->data_len - at)
+			rig_die("a packet was not worked on");
+	}
+}
+
+void bed_take(struct bed *b, struct worker *w, uint32_t at, unsigned n)
+{
+	unsigned up = 0;
+
+	for (uint32_t i = at; i < at + n; i++) {
+		enum side side = is_up(b, i) ? SIDE_UP : SIDE_DOWN;
+
+		up += side == SIDE_UP;
+		b->sent[side]++;
+		b->sent_bytes[side] += b->samples[i].user_bytes;
+	}
+	if (w->tx[RIG_N6].n != up || w->tx[RIG_N3].n != n - up) {
+		rig_show(b->rig);
+		rig_die("a packet did not come through");
+	}
+	frames_check(&w->tx[RIG_N6], false);
+	frames_check(&w->tx[RIG_N3], true);
+	w->tx[RIG_N3].n = w->tx[RIG_N6].n = 0;
+	for (uint32_t i = at; i < at + n; i++)
+		memcpy((uint8_t *)b->mbufs[i]->buf_addr + RTE_PKTMBUF_HEADROOM, b->samples[i].head,
+		       HEAD);
+	control_poll(&b->rig->control); // thresholds that were reached
+}
+
+void bed_check_meters(const struct bed *b)
+{
+	const struct session_table *table = &b->rig->control.workers[b->owner]->table;
+
+	for (uint32_t i = 0; i < b->n_mbufs; i++) {
+		uint32_t slot = b->sessions[b->samples[i].session].slot.index;
+		const struct session_line *line = is_up(b, i) ? &table->up[slot]
+							      : &table->down[slot];
+
+		if (line->tat[0] == 0 || line->tat[1] == 0)
+			rig_die("a packet was not metered");
+	}
+}
+
+// --- windows ---------------------------------------------------------------------------------------------
+
+double bed_window(struct bed *b, struct worker *w)
+{
+	uint32_t packets = 0;
+	uint64_t cycles = 0;
+
+	while (packets < 4 * b->n_mbufs || packets < WINDOW_LEAST) {
+		uint32_t at = packets % b->n_mbufs;
+		uint64_t start;
+
+		bed_receive(b, at, BED_BATCH);
+		w->now += METER_UNITS_PER_SEC / 1000;
+		start = rte_rdtsc_precise();
+		pipeline_batch(w, &b->turn);
+		cycles += rte_rdtsc_precise() - start;
+		bed_take(b, w, at, BED_BATCH);
+		packets += BED_BATCH;
+	}
+	return (double)cycles / packets;
+}
+
+static void service_add(struct cost_row *row, const char *name, uint64_t cycles, uint32_t packets)
+{
+	if (cycles)
+		row->services[row->n_services++] = (struct cost_service){name,
+									 (double)cycles / packets};
+}
+
+void bed_services(struct bed *b, struct worker *w, struct cost_row *row)
+{
+	const struct service_order *order = dispatch_order();
+	struct stats before = w->stats;
+
+	for (uint32_t at = 0; at < b->n_mbufs; at += BED_BATCH) {
+		bed_receive(b, at, BED_BATCH);
+		w->now += METER_UNITS_PER_SEC / 1000;
+		w->sampling = true;
+		w->stamp = rte_rdtsc_precise();
+		pipeline_batch(w, &b->turn);
+		w->sampling = false;
+		bed_take(b, w, at, BED_BATCH);
+	}
+	row->n_services = 0;
+	for (unsigned i = 0; i < STAGES; i++)
+		service_add(row, stage_str(i), w->stats.stage_cycles[i] - before.stage_cycles[i],
+			    b->n_mbufs);
+	for (unsigned bit = 0; bit < SERVICES_MAX; bit++)
+		if (order->services[bit])
+			service_add(row, order->services[bit]->name,
+				    w->stats.service_cycles[bit] - before.service_cycles[bit],
+				    b->n_mbufs);
+}
+
+void cost_work(struct bed *b, unsigned windows, struct cost_row *row)
+{
+	struct worker *w = b->rig->control.workers[b->owner];
+	double cycles[COST_WINDOWS_MAX];
+
+	bed_window(b, w); // warms
+	for (unsigned i = 0; i < windows; i++)
+		cycles[i] = bed_window(b, w);
+	row->cycles = summary_of(cycles, windows);
+	bed_services(b, w, row);
+	bed_check_meters(b);
+}

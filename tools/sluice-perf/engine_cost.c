@@ -1,0 +1,264 @@
+// Engine cost: what a packet costs in cycles, in process, without ports; the rows and how they are printed.
+//
+// The sizes that were asked for are gone through one after the other, each with a data path of its own; a row's
+// figures are in cost_bed.c and cost_handoff.c.
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rte_cycles.h>
+
+#include "base/json.h"
+#include "cost.h"
+#include "engine.h"
+#include "options.h"
+
+#define HANDOFF_SESSIONS_MAX 262144 // the rig has twice as many then
+#define HUGE_PAGE_MB 2
+#define AT(member) offsetof(struct cost_options, member)
+
+enum { WORK_W = 1, WORK_HANDOFF = 2 };
+enum { PAGES_AUTO = 1, PAGES_HUGE = 2 };
+
+static const char *const direction_names[COST_DIRECTIONS] = {"up", "down", "mixed"};
+
+struct cost_options {
+	uint32_t works, directions, pages;
+	struct number_list sessions, mbufs;
+	uint64_t windows;
+	bool json, csv;
+};
+
+static const struct option_row rows[] = {
+	{"work", OPTION_WORDS, AT(works), .def = "W,handoff", .words = {"W", "handoff"},
+	 .operand = "WORK,..", .help = "a packet's whole way; handoff between two workers"},
+	{"direction", OPTION_WORDS, AT(directions), .def = "up,down,mixed",
+	 .words = {"up", "down", "mixed"}, .operand = "WAY,..", .help = "of the packets"},
+	{"sessions", OPTION_NUMBERS, AT(sessions), 64, 4 << 20, "1024,65536,262144,1048576",
+	 .operand = "N,..", .help = "sessions, visited in random order"},
+	{"mbufs", OPTION_NUMBERS, AT(mbufs), BED_CHUNK, 1 << 20, "16384,131072", .operand = "N,..",
+	 .help = "packets that take their turn, rounded to a multiple of 1024; handoff: the first"},
+	{"windows", OPTION_NUMBER, AT(windows), 1, COST_WINDOWS_MAX, "7", .operand = "N",
+	 .help = "measurements of each row, of 200,000 packets or more"},
+	{"pages", OPTION_WORDS, AT(pages), .def = "auto", .words = {"auto", "huge", "small"},
+	 .operand = "SIZE", .help = "huge: 2 MB; auto: those if enough are free, else 4 KiB"},
+	{"json", OPTION_FLAG, AT(json), .help = "print one JSON object"},
+	{"csv", OPTION_FLAG, AT(csv), .help = "print comma-separated values"},
+};
+
+struct cost_run {
+	const struct cost_options *o;
+	cpu_set_t cpus;
+	unsigned memory_mb;
+	bool huge;
+	struct json json;
+};
+
+// --- printing --------------------------------------------------------------------------------------------
+
+static void head_print(struct cost_run *run)
+{
+	if (run->o->json) {
+		json_init_file(&run->json, stdout);
+		json_object_open(&run->json, NULL);
+	} else if (run->o->csv) {
+		puts("work,direction,sessions,order,mbufs,cycles_min,cycles_median,cycles_max");
+	} else {
+		printf("cycles a packet (TSC) of %u windows; %s pages; random order\n"
+		       "%-14s %-9s %9s %7s %8s %8s %8s  parts, one by one\n",
+		       (unsigned)run->o->windows, run->huge ? "2 MB" : "4 KiB", "work", "direction",
+		       "sessions", "mbufs", "min", "median", "max");
+	}
+}
+
+static void row_print(struct cost_run *run, const struct cost_row *row)
+{
+	struct json *j = &run->json;
+
+	if (run->o->json) {
+		json_object_open(j, NULL);
+		json_str(j, "work", row->work);
+		json_str(j, "direction", direction_names[row->direction]);
+		json_uint(j, "sessions", row->sessions);
+		json_str(j, "order", "random");
+		json_uint(j, "mbufs", row->mbufs);
+		json_double(j, "cycles_min", row->cycles.min);
+		json_double(j, "cycles_median", row->cycles.median);
+		json_double(j, "cycles_max", row->cycles.max);
+		json_object_open(j, "services");
+		for (unsigned i = 0; i < row->n_services; i++)
+			json_double(j, row->services[i].name, row->services[i].cycles);
+		json_object_close(j);
+		json_object_close(j);
+		return;
+	}
+	printf(run->o->csv ? "%s,%s,%u,random,%u,%.1f,%.1f,%.1f"
+			   : "%-14s %-9s %9u %7u %8.1f %8.1f %8.1f ",
+	       row->work, direction_names[row->direction], row->sessions, row->mbufs,
+	       row->cycles.min, row->cycles.median, row->cycles.max);
+	for (unsigned i = 0; i < row->n_services && !run->o->csv; i++)
+		printf(" %s %.0f", row->services[i].name, row->services[i].cycles);
+	putchar('\n');
+	fflush(stdout);
+}
+
+static void reference_print(struct cost_run *run, const char *name, const struct summary *cycles)
+{
+	struct json *j = &run->json;
+
+	if (!run->o->json) {
+		printf(run->o->csv ? "%s,,,,,%.1f,%.1f,%.1f\n" : "%-42s %8.1f %8.1f %8.1f\n", name,
+		       cycles->min, cycles->median, cycles->max);
+		return;
+	}
+	json_object_open(j, name);
+	json_double(j, "cycles_min", cycles->min);
+	json_double(j, "cycles_median", cycles->median);
+	json_double(j, "cycles_max", cycles->max);
+	json_object_close(j);
+}
+
+// --- measuring -------------------------------------------------------------------------------------------
+
+static bool asked(uint32_t bits, unsigned bit)
+{
+	return bits >> bit & 1;
+}
+
+static void work_rows(struct cost_run *run, uint32_t sessions, uint32_t max_mbufs)
+{
+	const struct number_list *mbufs = &run->o->mbufs;
+	struct bed *bed = bed_new(sessions, max_mbufs, 1, run->memory_mb, run->huge);
+
+	for (unsigned i = 0; i < mbufs->n; i++)
+		for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
+			struct cost_row row = {.work = "W",
+					       .direction = way,
+					       .sessions = sessions,
+					       .mbufs = (uint32_t)mbufs->at[i]};
+
+			if (!asked(run->o->directions, way))
+				continue;
+			bed_fill(bed, way, row.mbufs);
+			cost_work(bed, (unsigned)run->o->windows, &row);
+			row_print(run, &row);
+		}
+	bed_free(bed);
+}
+
+static void handoff_rows(struct cost_run *run, uint32_t sessions)
+{
+	uint32_t mbufs = (uint32_t)run->o->mbufs.at[0];
+	struct bed *bed = bed_new(sessions, mbufs, 2, run->memory_mb, run->huge);
+
+	for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
+		struct cost_row pair[] = {{.work = "handoff_rx"}, {.work = "handoff_owner"}};
+
+		if (!asked(run->o->directions, way))
+			continue;
+		bed_fill(bed, way, mbufs);
+		cost_handoff(bed, (unsigned)run->o->windows, &run->cpus, pair);
+		for (unsigned i = 0; i < RTE_DIM(pair); i++) {
+			pair[i].direction = way;
+			pair[i].sessions = sessions;
+			pair[i].mbufs = mbufs;
+			row_print(run, &pair[i]);
+		}
+	}
+	bed_free(bed);
+}
+
+static void references(struct cost_run *run)
+{
+	struct cost_references found;
+
+	cost_references((unsigned)run->o->windows, &found);
+	reference_print(run, "memcpy", &found.memcpy_cycles);
+	reference_print(run, "rte_hash", &found.hash_cycles);
+}
+
+// --- the run ---------------------------------------------------------------------------------------------
+
+static unsigned huge_pages_free(void)
+{
+	FILE *file = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "r");
+	unsigned n = 0;
+
+	if (file) {
+		if (fscanf(file, "%u", &n) != 1)
+			n = 0;
+		fclose(file);
+	}
+	return n;
+}
+
+// The largest data path decides, since memory is taken once.
+static void memory_plan(struct cost_run *run, uint32_t max_mbufs)
+{
+	const struct cost_options *o = run->o;
+
+	for (unsigned i = 0; i < o->sessions.n; i++) {
+		uint32_t sessions = (uint32_t)o->sessions.at[i];
+		bool handoff = o->works & WORK_HANDOFF && sessions <= HANDOFF_SESSIONS_MAX;
+		unsigned mb = bed_memory_mb(sessions, max_mbufs, handoff ? 2 : 1);
+
+		run->memory_mb = RTE_MAX(run->memory_mb, mb);
+	}
+	run->huge = o->pages == PAGES_HUGE ||
+		    (o->pages & PAGES_AUTO && huge_pages_free() * HUGE_PAGE_MB >= run->memory_mb);
+}
+
+static void measure(struct cost_run *run, uint32_t max_mbufs)
+{
+	const struct cost_options *o = run->o;
+
+	head_print(run);
+	if (o->json)
+		json_array_open(&run->json, "rows");
+	for (unsigned i = 0; i < o->sessions.n; i++) {
+		uint32_t sessions = (uint32_t)o->sessions.at[i];
+
+		if (o->works & WORK_W)
+			work_rows(run, sessions, max_mbufs);
+		if (o->works & WORK_HANDOFF && sessions <= HANDOFF_SESSIONS_MAX)
+			handoff_rows(run, sessions);
+	}
+	if (o->json) {
+		json_array_close(&run->json);
+		json_object_open(&run->json, "references");
+	}
+	references(run);
+	if (o->json) {
+		json_object_close(&run->json);
+		json_uint(&run->json, "tsc_hz", rte_get_tsc_hz());
+		json_uint(&run->json, "windows", o->windows);
+		json_str(&run->json, "pages", run->huge ? "2 MB" : "4 KiB");
+		json_object_close(&run->json);
+		putchar('\n');
+	}
+}
+
+static int run_cost(int argc, char **argv)
+{
+	struct cost_options o = {0};
+	struct cost_run run = {.o = &o};
+	uint32_t max_mbufs = 0;
+	int rc = options_parse(rows, RTE_DIM(rows), "cost [OPTION...]", argc, argv, &o);
+
+	if (rc != 0)
+		return rc > 0 ? 0 : 2;
+	for (unsigned i = 0; i < o.mbufs.n; i++) {
+		o.mbufs.at[i] -= o.mbufs.at[i] % BED_CHUNK;
+		max_mbufs = RTE_MAX(max_mbufs, (uint32_t)o.mbufs.at[i]);
+	}
+	sched_getaffinity(0, sizeof(run.cpus), &run.cpus);
+	memory_plan(&run, max_mbufs);
+	measure(&run, max_mbufs);
+	return 0;
+}
+
+const struct engine engine_cost = {
+	.name = "cost",
+	.help = "cycles a packet, in process, without ports",
+	.run = run_cost,
+};
