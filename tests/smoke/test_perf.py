@@ -1,4 +1,4 @@
-"""sluice-perf, shortly: what it prints has the form that programs read, and its figures can be.
+"""sluice-perf, shortly: what it prints has the form that programs read, and its figures are possible.
 
 How fast anything is depends on the machine and is not judged here.
 """
@@ -8,7 +8,8 @@ import io
 import json
 
 import pytest
-from kit.daemon import binary
+from kit import topology
+from kit.daemon import binary, held
 from kit.netns import run
 
 PARTS = {"parse", "dispatch", "pdr", "qer", "far", "output"}
@@ -46,6 +47,31 @@ def test_cost_text_and_csv():
     rows = list(csv.DictReader(io.StringIO(perf("cost", *few, "--csv").stdout)))
     assert [(row["work"], row["sessions"]) for row in rows[:2]] == [("W", "64"), ("W", "128")]
     assert all(float(row["cycles_min"]) > 0 for row in rows)
+
+
+def test_pfcp(network, daemon):
+    """Sessions come and go beside those that stand; nothing of them is left."""
+    words = ("pfcp", "--smf", topology.N4_SMF, "--n4", topology.N4_UPF, "--gnb", topology.N3_GNB,
+             "--seconds", "2", "--window", "8", "--standing", "50")
+    done = network.ran.run(binary("sluice-perf"), *words, "--json")
+    found = json.loads(done.stdout)
+    assert found["sessions"] > 100 and found["standing"] == 50 and found["sent_again"] == 0
+    assert found["sessions_per_s_min"] <= found["sessions_per_s"] <= found["sessions_per_s_max"]
+    for verb in ("establish", "modify", "delete"):
+        times = found["latency_us"][verb]
+        assert found["failed"][verb] == 0 and times["n"] >= found["sessions"]
+        assert (0 < times["min"] <= times["mean"] <= times["max"] < 1e6
+                and times["p50"] <= times["p99"] <= times["p99.9"] <= times["max"])
+    assert held(daemon) == {}
+    lines = network.ran.run(binary("sluice-perf"), *words).stdout.splitlines()
+    assert lines[0].split()[0] == "1" and lines[-1].startswith("delete")
+
+
+def test_pfcp_without_a_daemon():
+    """Without an answer there is a reason and a status."""
+    words = ("--smf", "127.0.0.2", "--n4", "127.0.0.1")
+    done = perf("pfcp", *words, check=False)
+    assert done.returncode == 1 and "no association" in done.stderr
 
 
 @pytest.mark.parametrize("words, said", [

@@ -14,3 +14,4 @@ struct engine {
 };
 
 extern const struct engine engine_cost;
+extern const struct engine engine_pfcp;
