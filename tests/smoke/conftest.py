@@ -55,9 +55,16 @@ def daemon(network, mode, workers, tmp_path):
         yield running
 
 
-@pytest.fixture(scope="module", params=ALL_STAGES, ids=stage_name)
+def pytest_generate_tests(metafunc):
+    """The stages of a module: all, or those that it names as STAGES."""
+    if "stage" in metafunc.fixturenames:
+        stages = getattr(metafunc.module, "STAGES", ALL_STAGES)
+        metafunc.parametrize("stage", stages, indirect=True, scope="module", ids=stage_name)
+
+
+@pytest.fixture(scope="module")
 def stage(request, tmp_path_factory):
-    """Where the tests of a module play, one after the other, in each mode with 1 and 2 workers."""
+    """Where the tests of a module play, one after the other."""
     with Stage(*request.param, lambda: tmp_path_factory.mktemp("scene")) as made:
         yield made
 

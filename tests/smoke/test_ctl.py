@@ -13,8 +13,10 @@ import pytest
 from kit import gtpu, topology
 from kit.daemon import binary
 from kit.netns import run
-from kit.scene import datagram
+from kit.scene import N4_STAGES, datagram
 from kit.wait import readable
+
+STAGES = N4_STAGES
 
 COMMANDS = {  # and a word that the answer has
     "help": "show", "show version": "dpdk", "show interfaces": "access",

@@ -10,7 +10,10 @@ import pytest
 from kit import pfcp, rules, topology
 from kit.pfcp import cause, ie, ies
 from kit.rules import ACCESS, CORE, action, choose, far, interface, network, pdr, sdf, towards
+from kit.scene import N4_STAGES
 from scapy.contrib import pfcp as scapy_pfcp
+
+STAGES = N4_STAGES
 
 MISSING, CONDITIONAL, LENGTH, INCORRECT, RULE = 66, 67, 68, 69, 73
 NODE_ID, RECOVERY, F_SEID, CREATE_PDR, OUTER_HEADER = 60, 96, 57, 1, 84

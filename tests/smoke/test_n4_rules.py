@@ -10,9 +10,11 @@ import pytest
 from kit import pfcp, rules, topology
 from kit.pfcp import cause, ie, ies
 from kit.rules import ACCESS, CORE, action, choose, far, interface, network, pdr, towards
-from kit.scene import PAYLOAD, Ue, datagram
+from kit.scene import N4_STAGES, PAYLOAD, Ue, datagram
 from kit.wait import wait_for
 from scapy.contrib import pfcp as scapy_pfcp
+
+STAGES = N4_STAGES
 
 ACTIVATION, DEACTIVATION = 163, 164
 DISCARD, ECHO = 9, 7  # ports of the predefined rules (kit/topology.py)

@@ -10,10 +10,12 @@ import itertools
 import pytest
 from kit import pfcp, rules, topology
 from kit.pfcp import ACCEPTED, cause, ie
-from kit.scene import PAYLOAD, Ue, datagram
+from kit.scene import N4_STAGES, PAYLOAD, Ue, datagram
 from kit.wait import wait_for
 from scapy.contrib import pfcp as scapy_pfcp
 from scapy.layers.inet import UDP
+
+STAGES = N4_STAGES
 
 RULE_FAILURE, NO_RESOURCES, NOT_SUPPORTED = 73, 75, 76
 APPLICATION_ID, PFD_CONTENTS = 24, 61

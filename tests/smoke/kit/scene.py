@@ -23,6 +23,8 @@ from kit.netns import Net
 UP_PDR, CONTROL_PDR = 2, 3  # of rules.open5gs_session
 PAYLOAD = bytes(range(48))
 ALL_STAGES = tuple((mode, workers) for mode in topology.MODES for workers in (1, 2))
+# Each mode and each number of workers once: for what N4 answers, which no packet has a part in.
+N4_STAGES = tuple(zip(topology.MODES, (1, 2)))
 JUDGED = ("ip.check_checksum:TRUE", "udp.check_checksum:TRUE", "tcp.check_checksum:TRUE")
 BAD_SUMS = ("ip.checksum.status == 0 or udp.checksum.status == 0 or tcp.checksum.status == 0 "
             "or icmp.checksum.status == 0 or icmpv6.checksum.status == 0")
