@@ -14,4 +14,5 @@ struct engine {
 };
 
 extern const struct engine engine_cost;
+extern const struct engine engine_ndr;
 extern const struct engine engine_pfcp;

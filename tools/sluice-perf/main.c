@@ -10,6 +10,7 @@
 
 static const struct engine *const engines[] = {
 	&engine_cost,
+	&engine_ndr,
 	&engine_pfcp,
 };
 #define N_ENGINES (sizeof(engines) / sizeof(engines[0]))

@@ -1,0 +1,88 @@
+"""sluice-perf's traffic against the daemon in each mode, shortly: that it finds a rate and judges packets.
+
+How fast anything is depends on the machine and is not judged here: the rates asked for are small.
+"""
+
+import json
+
+import pytest
+from kit import bench
+from kit.daemon import Daemon, held
+
+SHORT = ("--ues", "50", "--flows", "3", "--seconds", "0.5", "--most-pps", "4000",
+         "--loss", "20", "--precision", "40", "--loads", "50,100")
+
+
+@pytest.fixture
+def gen_upf(net, workers):
+    """The two namespaces, with a queue for each worker."""
+    return bench.lay(net, queues=workers)
+
+
+@pytest.fixture
+def bench_daemon(gen_upf, mode, workers, tmp_path):
+    """The daemon between the ports of the traffic side; leaves its CPU to others when idle."""
+    with Daemon(gen_upf[1], tmp_path,
+                lambda path: bench.configuration(mode, path, workers, idle="sleep")) as running:
+        yield running
+
+
+def times_are_sound(times, seconds):
+    """Percentiles are in order, and none is longer than a trial with what follows it."""
+    return (0 < times["min"] <= times["p50"] <= times["p99"] <= times["p99.9"] <= times["max"]
+            < (seconds + 2) * 1e6 and times["min"] <= times["mean"] <= times["max"])
+
+
+def row_is_sound(row):
+    """What was found is what trials came to."""
+    best = [trial for trial in row["trials"] if trial["passed"]]
+    assert best and row["pps"] == max(trial["offered_pps"] for trial in best)
+    for trial in row["trials"]:
+        assert trial["start_s"] < trial["end_s"] and trial["received_pps"] <= trial["offered_pps"]
+        assert trial["offered_pps"] < trial["asked_pps"] * 1.05
+    assert [load["load_percent"] for load in row["latency_us"]] == [50, 100]
+    for load in row["latency_us"]:
+        assert load["all"]["n"] == load["up"]["n"] + load["down"]["n"]
+        assert all(times_are_sound(load[way], 0.5) for way in ("all", "up", "down"))
+
+
+def test_ndr(gen_upf, bench_daemon, mode, workers):
+    """Each packet that comes back is the right one, whatever the size; nothing is left of the sessions."""
+    words = bench.traffic_words("ndr", mode, *SHORT, "--sizes", "64,1518", "--imix", "--mode", mode,
+                                "--workers", str(workers), "--io-forward-pps", "5000", "--json",
+                                queues=workers)
+    found = json.loads(gen_upf[0].run(*words, timeout=60).stdout)
+    assert [row["frame"] for row in found["rows"]] == [64, 1518, "imix"]
+    for row in found["rows"]:
+        row_is_sound(row)
+        assert (row["mode"], row["workers"], row["io_forward_pps"]) == (mode, workers, 5000)
+    wrong = {name: n for name, n in found["faults"].items()
+             if n and name not in ("foreign", "reordered")}
+    assert not wrong
+    forwarded = bench_daemon.ctl("show", "counters")["workers"]
+    for way in ("up", "down"):
+        assert sum(row["counters"][way] for row in forwarded) > 1000
+    assert held(bench_daemon) == {}
+
+
+@pytest.mark.parametrize("workers", [1])
+def test_ndr_of_testpmd(gen_upf, mode, tmp_path):
+    """What forwards frames as they are is measured alike, on the same ports."""
+    with bench.testpmd(gen_upf[1], mode, tmp_path):
+        words = bench.traffic_words("ndr", mode, *SHORT, "--forwarder", "io")
+        done = gen_upf[0].run(*words, "--json", timeout=60)
+        text = gen_upf[0].run(*words, "--direction", "up", timeout=60).stdout
+    found = json.loads(done.stdout)
+    row_is_sound(found["rows"][0])
+    assert found["rows"][0]["io_forward_pps"] is None
+    assert "frames of 64, up:" in text and " down us:" not in text
+
+
+@pytest.mark.parametrize("workers", [1])
+@pytest.mark.parametrize("mode", ["af_packet"])
+def test_no_upf(gen_upf, mode):
+    """Without a daemon there is a reason and a status."""
+    done = gen_upf[0].run(*bench.traffic_words("ndr", mode), check=False)
+    assert done.returncode == 1 and "no association" in done.stderr
+    done = gen_upf[0].run(*bench.traffic_words("ndr", mode, "--forwarder", "io"), check=False)
+    assert done.returncode == 1 and "lost even when there are few" in done.stderr
