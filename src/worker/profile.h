@@ -41,6 +41,11 @@ static inline void profile_end(struct worker *w, unsigned n)
 
 	w->turn_start = now;
 	worker_count(w, COUNTER_turns, 1);
+	if (unlikely(w->sampling)) {
+		w->stats.stage_cycles[STAGE_transmit] += now - w->stamp;
+		w->stats.sampled_packets += n;
+		w->sampling = false;
+	}
 	if (n == 0) {
 		worker_count(w, COUNTER_idle_turns, 1);
 		worker_count(w, COUNTER_idle_cycles, cycles);
@@ -49,11 +54,6 @@ static inline void profile_end(struct worker *w, unsigned n)
 	worker_count(w, COUNTER_busy_cycles, cycles);
 	if (cycles > w->stats.counter[COUNTER_longest_turn])
 		w->stats.counter[COUNTER_longest_turn] = cycles;
-	if (unlikely(w->sampling)) {
-		w->stats.stage_cycles[STAGE_transmit] += now - w->stamp;
-		w->stats.sampled_packets += n;
-		w->sampling = false;
-	}
 }
 
 // The worker has slept since its last turn.
