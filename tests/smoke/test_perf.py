@@ -33,8 +33,7 @@ def test_cost_json():
         assert row["cycles_min"] <= row["cycles_median"] <= row["cycles_max"]
         if row["work"] == "W":
             assert row["cycles_min"] > 10 and PARTS <= row["services"].keys()
-            # Each part is read apart from the others, in a form without fused chains.
-            assert row["cycles_min"] < 2 * sum(row["services"].values())
+            assert all(cycles > 0 for cycles in row["services"].values())
     assert {"memcpy", "rte_hash"} == found["references"].keys()
 
 
