@@ -86,3 +86,19 @@ def test_no_upf(gen_upf, mode):
     assert done.returncode == 1 and "no association" in done.stderr
     done = gen_upf[0].run(*bench.traffic_words("ndr", mode, "--forwarder", "io"), check=False)
     assert done.returncode == 1 and "lost even when there are few" in done.stderr
+
+
+@pytest.mark.parametrize("workers", [1])
+def test_soak(gen_upf, bench_daemon, mode):
+    """Period by period, while other sessions come and go; all is accounted for in the end."""
+    words = bench.traffic_words("soak", mode, "--ues", "20", "--pps", "2000", "--seconds", "0.4",
+                                "--periods", "3", "--churn", "100", "--loss", "20",
+                                "--sizes", "64,300")
+    found = json.loads(gen_upf[0].run(*words, "--json", timeout=60).stdout)
+    assert len(found["periods"]) == 3 and found["wrong"] == 0 and found["sessions_failed"] == 0
+    assert found["lost"] == sum(period["lost"] for period in found["periods"])
+    assert 10 < found["sessions"] < 500
+    assert times_are_sound(found["latency_us"], 0.4)
+    lines = gen_upf[0].run(*words, "--churn", "0", "--csv", timeout=60).stdout.splitlines()
+    assert lines[0].startswith("period,offered_pps") and len(lines) == 4
+    assert held(bench_daemon) == {}

@@ -16,3 +16,4 @@ struct engine {
 extern const struct engine engine_cost;
 extern const struct engine engine_ndr;
 extern const struct engine engine_pfcp;
+extern const struct engine engine_soak;

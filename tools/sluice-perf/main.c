@@ -12,6 +12,7 @@ static const struct engine *const engines[] = {
 	&engine_cost,
 	&engine_ndr,
 	&engine_pfcp,
+	&engine_soak,
 };
 #define N_ENGINES (sizeof(engines) / sizeof(engines[0]))
 
