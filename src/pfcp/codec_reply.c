@@ -91,6 +91,8 @@ void pfcp_usage_report_encode(struct pfcp_writer *w, uint16_t type,
 	time_put(w, PFCP_IE_TIME_OF_LAST_PACKET, report->last_packet);
 	if (report->usage_information)
 		pfcp_uint_encode(w, PFCP_IE_USAGE_INFORMATION, report->usage_information);
+	for (unsigned i = 0; i < report->n_events; i++)
+		pfcp_uint_encode(w, PFCP_IE_TIME_STAMP, report->events[i]);
 	if (report->has_query_reference)
 		pfcp_uint_encode(w, PFCP_IE_QUERY_URR_REFERENCE, report->query_reference);
 	pfcp_group_end(w, group);

@@ -223,6 +223,8 @@ TAKE_NUMBER(time_quota_s)
 TAKE_NUMBER(quota_holding_s)
 TAKE_NUMBER(quota_validity_s)
 TAKE_NUMBER(monitoring_time)
+TAKE_NUMBER(event_threshold)
+TAKE_NUMBER(event_quota)
 
 // A quota that is given anew: what it has stopped goes on.
 #define TAKE_QUOTA(field)                                                                          \
@@ -235,6 +237,7 @@ TAKE_NUMBER(monitoring_time)
 TAKE_QUOTA(time_quota_s)
 TAKE_QUOTA(quota_holding_s)
 TAKE_QUOTA(quota_validity_s)
+TAKE_QUOTA(event_quota)
 
 static const struct decode_row urr_rows[] = {
 	{PFCP_IE_MEASUREMENT_METHOD, true, take_method},
@@ -247,6 +250,8 @@ static const struct decode_row urr_rows[] = {
 	{PFCP_IE_QUOTA_HOLDING_TIME, false, give_quota_holding_s},
 	{PFCP_IE_QUOTA_VALIDITY_TIME, false, give_quota_validity_s},
 	{PFCP_IE_MONITORING_TIME, false, take_monitoring_time},
+	{PFCP_IE_EVENT_THRESHOLD, false, take_event_threshold},
+	{PFCP_IE_EVENT_QUOTA, false, give_event_quota},
 	{PFCP_IE_LINKED_URR_ID, false, take_linked},
 	{PFCP_IE_FAR_ID, false, take_quota_far},
 	{PFCP_IE_MEASUREMENT_INFORMATION, false, take_information},

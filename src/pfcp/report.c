@@ -110,6 +110,8 @@ static void usage_merge(struct pfcp_usage_report *to, const struct pfcp_usage_re
 	volume_add(&to->volume.total_packets, more->volume.total_packets);
 	volume_add(&to->volume.up_packets, more->volume.up_packets);
 	volume_add(&to->volume.down_packets, more->volume.down_packets);
+	for (unsigned i = 0; i < more->n_events; i++)
+		to->events[to->n_events++] = more->events[i];
 }
 
 // Joins usage with the last of its URR that waits unsent. False where there is none.
@@ -119,7 +121,8 @@ static bool usage_join(struct n4_reporting *r, const struct pfcp_usage_report *u
 
 	STAILQ_FOREACH(w, &r->reports, next)
 		if (w->report.kind == REPORT_USAGE && !w->tried &&
-		    w->report.usage.urr_id == usage->urr_id)
+		    w->report.usage.urr_id == usage->urr_id &&
+		    w->report.usage.n_events + usage->n_events <= RULES_MAX_EVENTS)
 			found = w;
 	if (found)
 		usage_merge(&found->report.usage, usage);

@@ -75,7 +75,7 @@ static uint64_t at_holding(const struct n4_usage *s, const struct urr_state *u,
 static uint64_t at_stop(const struct n4_usage *s, const struct urr_state *u,
 			const struct urr_rule *rule)
 {
-	if (!(rule->triggers & TRIGGER_STOPT) || !u->flowing)
+	if (!u->flowing || !(rule->triggers & TRIGGER_STOPT || rule->method & METHOD_EVENT))
 		return UINT64_MAX;
 	return after_s(u->active_ns, s->n4->conf.traffic_stop_s);
 }
@@ -206,7 +206,7 @@ static void taken(struct mail *mail, void *ctx)
 
 #define STOPS                                                                                      \
 	(PFCP_USAGE_REPORT_TRIGGER_TIMQU | PFCP_USAGE_REPORT_TRIGGER_QUVTI |                       \
-	 PFCP_USAGE_REPORT_TRIGGER_QUHTI)
+	 PFCP_USAGE_REPORT_TRIGGER_QUHTI | PFCP_USAGE_REPORT_TRIGGER_EVEQU)
 
 // Takes the counts of what is due with a new block, which also stops what has no quota any more.
 static void take(struct n4_usage *s)
@@ -230,10 +230,9 @@ static void take(struct n4_usage *s)
 			usage->flags |= USAGE_F_TAKE;
 		if (u->taking & STOPS)
 			usage->flags |= USAGE_F_STOPPED;
-		if (u->taking & PFCP_USAGE_REPORT_TRIGGER_STOPT) {
+		if (u->again)
 			usage->flags |= USAGE_F_AWAITS;
-			u->flowing = false;
-		}
+		u->again = false;
 	}
 	post(s, mail);
 }
@@ -251,9 +250,13 @@ static void seen(struct n4_usage *s, struct urr_state *u, const struct urr_rule 
 		u->split_ns = now;
 		u->split_due_ns = 0;
 	}
-	for (unsigned k = 0; k < MOMENTS; k++)
-		if (moments[k].looks && moments[k].at(s, u, rule) <= now)
-			u->due |= moments[k].trigger;
+	if (at_stop(s, u, rule) <= now) {
+		u->again = true;
+		u->flowing = false;
+		u->due |= rule->triggers & TRIGGER_STOPT ? PFCP_USAGE_REPORT_TRIGGER_STOPT : 0;
+	}
+	if (at_holding(s, u, rule) <= now)
+		u->due |= PFCP_USAGE_REPORT_TRIGGER_QUHTI;
 }
 
 static void looked(struct mail *mail, void *ctx)
@@ -324,7 +327,7 @@ static void visit(void *usage)
 		return;
 	for (unsigned i = 0; i < s->n; i++) {
 		looks |= urr_visit(s, &s->urrs[i], now);
-		due |= s->urrs[i].due != 0;
+		due |= s->urrs[i].due != 0 || s->urrs[i].again;
 	}
 	if (looks)
 		look(s);
@@ -349,6 +352,18 @@ static struct urr_state *by_serial(const struct n4_usage *s, uint16_t serial)
 	return NULL;
 }
 
+// Traffic that begins is the event that is counted. What stops by a quota of events has had its last one.
+static void event(struct urr_state *u, const struct urr_rule *rule)
+{
+	if (u->n_events < RULES_MAX_EVENTS)
+		u->events[u->n_events++] = clock_now_ns();
+	u->events_used++;
+	if (rule->triggers & TRIGGER_EVETH && u->n_events >= rule->event_threshold)
+		u->due |= PFCP_USAGE_REPORT_TRIGGER_EVETH;
+	if (rule->event_quota && u->events_used >= rule->event_quota)
+		u->due |= PFCP_USAGE_REPORT_TRIGGER_EVEQU;
+}
+
 static void began(struct n4_usage *s, struct urr_state *u, const struct urr_rule *rule)
 {
 	u->active_ns = clock_now_ns();
@@ -356,6 +371,8 @@ static void began(struct n4_usage *s, struct urr_state *u, const struct urr_rule
 		u->started_ns = u->active_ns;
 	if (rule->triggers & TRIGGER_START && !u->flowing)
 		usage_report_start(s, u);
+	if (rule->method & METHOD_EVENT && !u->flowing)
+		event(u, rule);
 	u->flowing = true;
 }
 

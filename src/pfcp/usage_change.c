@@ -224,6 +224,7 @@ static void urr_go_on(struct urr_state *u, const struct urr_rule *old, const str
 		u->quota_ns = clock_now_ns();
 		u->active_ns = u->quota_ns;
 		u->quota_over = false;
+		u->events_used = 0;
 	}
 	if (now->period_s != old->period_s)
 		u->period_ns = clock_now_ns() + now->period_s * NS_PER_SEC;

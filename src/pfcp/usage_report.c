@@ -8,7 +8,8 @@
 
 #define QUOTA_OVER                                                                                 \
 	(PFCP_USAGE_REPORT_TRIGGER_VOLQU | PFCP_USAGE_REPORT_TRIGGER_TIMQU |                       \
-	 PFCP_USAGE_REPORT_TRIGGER_QUHTI | PFCP_USAGE_REPORT_TRIGGER_QUVTI)
+	 PFCP_USAGE_REPORT_TRIGGER_QUHTI | PFCP_USAGE_REPORT_TRIGGER_QUVTI |                       \
+	 PFCP_USAGE_REPORT_TRIGGER_EVEQU)
 
 #define BYTES_ALL                                                                                  \
 	(PFCP_VOLUME_MEASUREMENT_TOVOL | PFCP_VOLUME_MEASUREMENT_ULVOL |                           \
@@ -73,6 +74,9 @@ static void stretch_put(struct urr_state *u, const struct urr_rule *rule, uint32
 		report.first_packet = ntp_of(counts->first_s * NS_PER_SEC);
 		report.last_packet = ntp_of(counts->last_s * NS_PER_SEC);
 	}
+	for (unsigned i = 0; i < u->n_events; i++)
+		if (u->events[i] >= from_ns && u->events[i] <= to_ns)
+			report.events[report.n_events++] = ntp_of(u->events[i]);
 	if (rule->measurement_info & MEASURE_BEFORE)
 		report.usage_information |= PFCP_USAGE_INFORMATION_UBE;
 	if (sink->reference) {
@@ -127,6 +131,7 @@ void usage_report(struct n4_usage *s, struct urr_state *u, const struct urr_rule
 	}
 	u->since_ns = now;
 	u->split_ns = 0;
+	u->n_events = 0;
 	u->due &= ~triggers;
 	if (triggers & QUOTA_OVER)
 		u->quota_over = true;

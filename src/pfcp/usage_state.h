@@ -16,22 +16,26 @@ struct usage_counts {
 
 // Times are clock_now_ns(). Triggers are PFCP_USAGE_REPORT_TRIGGER_ bits.
 struct urr_state {
-	uint32_t id;         // URR ID
-	uint16_t serial;     // of the rule (rules/model.h)
-	bool quota_over;     // nothing passes until more is given
-	bool flowing;        // traffic has begun and not stopped, where that is asked for
-	uint32_t sequence;   // UR-SEQN of the next report
-	uint32_t due;        // triggers of a report that is to be made
-	uint32_t taking;     // of the one whose counts its owner has been asked for
-	uint64_t since_ns;   // when what the next report is about began
-	uint64_t started_ns; // time is measured from here; 0: not yet
-	uint64_t quota_ns;   // when the quota was given
-	uint64_t period_ns;  // of the next periodic report
+	uint32_t id;          // URR ID
+	uint16_t serial;      // of the rule (rules/model.h)
+	bool quota_over;      // nothing passes until more is given
+	bool flowing;         // traffic has begun and not stopped, where that is asked for
+	bool again;           // it has stopped: its next packet is to be told of
+	uint8_t n_events;     // since the last report
+	uint32_t events_used; // of the quota
+	uint32_t sequence;    // UR-SEQN of the next report
+	uint32_t due;         // triggers of a report that is to be made
+	uint32_t taking;      // of the one whose counts its owner has been asked for
+	uint64_t since_ns;    // when what the next report is about began
+	uint64_t started_ns;  // time is measured from here; 0: not yet
+	uint64_t quota_ns;    // when the quota was given
+	uint64_t period_ns;   // of the next periodic report
 	uint64_t
 		active_ns; // up to here there was traffic, as far as is known, or its absence did not matter
-	uint64_t split_due_ns;      // the monitoring time that is to come; 0: none
-	uint64_t split_ns;          // the one that has come since the last report; 0: none
-	struct usage_counts before; // until that
+	uint64_t split_due_ns;             // the monitoring time that is to come; 0: none
+	uint64_t split_ns;                 // the one that has come since the last report; 0: none
+	struct usage_counts before;        // until that
+	uint64_t events[RULES_MAX_EVENTS]; // when they were
 };
 
 struct n4_usage {

@@ -19,6 +19,7 @@
 #include <stddef.h>
 
 #include "pfcp/ie.h"
+#include "rules/model.h"
 
 struct pfcp_writer {
 	uint8_t *data;
@@ -92,6 +93,8 @@ struct pfcp_usage_report {
 	uint32_t duration_s;
 	uint32_t query_reference;
 	struct pfcp_volume_measurement volume; // flags 0: not given
+	uint8_t n_events;
+	uint32_t events[RULES_MAX_EVENTS]; // when they were
 };
 
 // type: USAGE_REPORT_MODIFICATION, USAGE_REPORT_DELETION or USAGE_REPORT.

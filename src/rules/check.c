@@ -339,6 +339,7 @@ static int check_triggers(const struct check *c, const struct urr_rule *urr)
 		{TRIGGER_TIMTH, urr->time_threshold_s != 0, RULE_IE_TIME_THRESHOLD},
 		{TRIGGER_QUHTI, urr->quota_holding_s != 0, RULE_IE_QUOTA_HOLDING_TIME},
 		{TRIGGER_LIUSA, urr->n_linked != 0, RULE_IE_LINKED_URR_ID},
+		{TRIGGER_EVETH, urr->event_threshold != 0, RULE_IE_EVENT_THRESHOLD},
 	};
 
 	for (unsigned i = 0; i < ROWS(rows); i++) {
@@ -359,9 +360,9 @@ static int check_qer(const struct check *c, const struct qer_rule *qer)
 	return 0;
 }
 
-// What no report would ever come of is not promised: dropped downlink traffic, envelopes, MAC addresses, events, IP
-// multicast, Ethernet and MBS. Spare bits say nothing.
-#define TRIGGERS_NOT_SERVED 0x037c40
+// What no report would ever come of is not promised: dropped downlink traffic, envelopes, MAC addresses, IP multicast,
+// Ethernet and MBS. Spare bits say nothing.
+#define TRIGGERS_NOT_SERVED 0x034c40
 
 static int check_urr(const struct check *c, const struct urr_rule *urr)
 {
@@ -376,6 +377,11 @@ static int check_urr(const struct check *c, const struct urr_rule *urr)
 	if (urr->has_quota_far && rules_far_lookup(c->rules, urr->quota_far) == NULL)
 		return urr_fault(c, urr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FAR_ID,
 				 "URR names a FAR for quota action that does not exist");
+	// Each event is told with its time, and a report holds so many.
+	if (urr->event_threshold > RULES_MAX_EVENTS ||
+	    (urr->event_quota > RULES_MAX_EVENTS && !urr->event_threshold))
+		return urr_fault(c, urr, PFCP_CAUSE_NO_RESOURCES, RULE_IE_EVENT_THRESHOLD,
+				 "more events than one report tells of");
 	return check_triggers(c, urr);
 }
 

@@ -26,6 +26,7 @@
 #define RULES_MAX_FRAMED 16    // framed routes of one session
 #define RULES_NI_NONE 0xffff   // no Network Instance was given
 #define RULES_PPI_NONE 0xff    // no Paging Policy Indicator was given
+#define RULES_MAX_EVENTS 32    // of a URR, that one report tells of
 #define RULES_APP_NONE 0       // no Application ID was given
 
 // Source Interface and Destination Interface values (TS 29.244 8.2.2, 8.2.24).
@@ -163,6 +164,7 @@ struct qer_rule {
 // Measurement Method (TS 29.244 8.2.40).
 #define METHOD_DURAT 0x01
 #define METHOD_VOLUM 0x02
+#define METHOD_EVENT 0x04
 
 // Reporting Triggers (TS 29.244 8.2.19).
 #define TRIGGER_PERIO 0x0001
@@ -172,6 +174,7 @@ struct qer_rule {
 #define TRIGGER_START 0x0010
 #define TRIGGER_STOPT 0x0020
 #define TRIGGER_LIUSA 0x0080
+#define TRIGGER_EVETH 0x1000
 
 // Measurement Information (TS 29.244 8.2.68).
 #define MEASURE_BEFORE 0x01  // MBQE: before QoS enforcement
@@ -194,7 +197,8 @@ struct urr_rule {
 	uint8_t method;    // Measurement Method: 1 DURAT, 2 VOLUM, 4 EVENT
 	uint32_t triggers; // Reporting Triggers, first octet in the low byte
 	uint32_t period_s, time_threshold_s, time_quota_s, quota_holding_s, quota_validity_s;
-	uint32_t monitoring_time; // NTP seconds
+	uint32_t monitoring_time;              // NTP seconds
+	uint32_t event_threshold, event_quota; // 0: none
 	struct urr_volumes threshold, quota;
 	uint8_t n_linked;
 	uint32_t linked[RULES_MAX_PDR_REFS];

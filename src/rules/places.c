@@ -114,21 +114,20 @@ bool urr_measures_time(const struct urr_rule *urr)
 
 bool urr_awaits(const struct urr_rule *urr)
 {
-	return urr->triggers & TRIGGER_START ||
+	return urr->triggers & (TRIGGER_START | TRIGGER_STOPT) || urr->method & METHOD_EVENT ||
 	       (urr_measures_time(urr) && !(urr->measurement_info & MEASURE_START));
 }
 
 bool urr_has_quota(const struct urr_rule *urr)
 {
 	return urr->quota.flags || urr->time_quota_s || urr->quota_holding_s ||
-	       urr->quota_validity_s;
+	       urr->quota_validity_s || urr->event_quota;
 }
 
 // When packets come matters to all others, or their number.
 bool urr_is_plain(const struct urr_rule *urr)
 {
 	return urr->method == METHOD_VOLUM && !urr_awaits(urr) && !urr->quota_holding_s &&
-	       !(urr->triggers & TRIGGER_STOPT) &&
 	       !(urr->measurement_info & (MEASURE_BEFORE | MEASURE_PACKETS));
 }
 

@@ -428,6 +428,38 @@ static void test_start_stop(void)
 	usage_close();
 }
 
+// Traffic that begins is an event: each is told with its time, so many together; a quota of them stops it.
+static void test_events(void)
+{
+	uint64_t seid;
+	uint32_t at[6];
+
+	usage_open(&conf);
+	seid = session(CP_SEID, "003e000104 00250003003000 0095000400000002 0094000400000005");
+	for (unsigned i = 0; i < 5; i++) {
+		CU_ASSERT(packet(seid, i % 2 ? UP : DOWN, i % 2, 100));
+		CU_ASSERT(packet(seid, UP, true, 100)); // of the same
+		at[i] = clock_ntp_s();
+		ticks(4);
+		CU_ASSERT_EQUAL(sum()->n, (i + 1) / 2 + (i == 4));
+		after_ms_of(kit.n4->conf.traffic_stop_s * 1000 + 2000);
+		CU_ASSERT_EQUAL(sum()->n, (i + 1) / 2 + (i == 4));
+		if (i == 1)
+			CU_ASSERT(sum()->trigger == EVETH && sum()->n_events == 2 &&
+				  sum()->events[0] == at[0] && sum()->events[1] == at[1]);
+	}
+	CU_ASSERT(sum()->trigger == EVEQU && sum()->n_events == 1 && sum()->events[0] == at[4]);
+	CU_ASSERT_FALSE(packet(seid, UP, true, 100));
+	modify_urr(seid, "0094000400000001");
+	CU_ASSERT(packet(seid, UP, true, 100));
+	ticks(4);
+	CU_ASSERT(sum()->n == 4 && sum()->trigger == EVEQU);
+	CU_ASSERT_FALSE(packet(seid, UP, true, 100));
+	end(seid);
+	CU_ASSERT(sum()->n == 5 && sum()->n_events == 0 && !sum()->has_volume);
+	usage_close();
+}
+
 // What came before the monitoring time and what came after are told apart in the next report, once.
 static void test_monitoring(void)
 {
@@ -523,6 +555,7 @@ static CU_TestInfo tests[] = {
 	{"53: time thresholds", test_time_threshold},
 	{"53: quotas of time", test_time_quotas},
 	{"53: start and stop of traffic", test_start_stop},
+	{"events", test_events},
 	{"53: the monitoring time", test_monitoring},
 	{"53: linked URRs", test_linked},
 	{"measurement information", test_information},

@@ -28,6 +28,8 @@
 #define LIUSA 0x0400
 #define TERMR 0x0800
 #define MONIT 0x1000
+#define EVETH 0x8000
+#define EVEQU 0x010000
 #define QUVTI 0x080000
 
 struct usage_sum {
@@ -41,6 +43,8 @@ struct usage_sum {
 	uint64_t last_total;
 	bool has_volume, has_packets, has_duration;
 	uint8_t information;
+	unsigned n_events;
+	uint32_t events[32];
 };
 
 static struct {
@@ -125,6 +129,9 @@ static inline void book_one(uint64_t cp_seid, struct found group)
 	s->information = (uint8_t)member(group, 90);
 	s->has_duration = find_ie(group, 67, 0).at != NULL;
 	s->duration_s += member(group, 67);
+	for (s->n_events = 0; find_ie(group, 156, s->n_events).at; s->n_events++)
+		s->events[s->n_events] = (uint32_t)number_at(find_ie(group, 156, s->n_events).at,
+							     4);
 	book_volume(s, find_ie(group, 66, 0));
 }
 
