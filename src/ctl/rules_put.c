@@ -341,19 +341,29 @@ static void far_address_put(struct reply *r, const struct far_rule *far)
 		v6_put(r, (far->ohc & (OHC_GTPU_UDP_V6 | OHC_UDP_V6)) != 0, &far->v6);
 }
 
+static void outer_header_put(struct reply *r, const struct far_rule *far)
+{
+	static const char *const headers[] = {
+		"GTP-U/UDP/IPv4", "GTP-U/UDP/IPv6", "UDP/IPv4", "UDP/IPv6", NULL,
+	};
+
+	flags_put(r, far->ohc, headers); // by bit: OHC_
+	teid_put(r, far->ohc & (OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6), far->teid);
+	far_address_put(r, far);
+	number_put(r, far->ohc & (OHC_UDP_V4 | OHC_UDP_V6), far->port);
+	number_put(r, far->dscp != 0xff, far->dscp);
+}
+
 static void fars_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
 {
 	static const char *const columns[] = {
 		"id",           "action", "destination", "network_instance",
-		"outer_header", "teid",   "address",     "dscp",
-		"bar",          NULL,
+		"outer_header", "teid",   "address",     "port",
+		"dscp",         "bar",    NULL,
 	};
-	// By bit: APPLY_ and OHC_ (rules/model.h).
+	// By bit: APPLY_ (rules/model.h).
 	static const char *const actions[] = {
 		"DROP", "FORW", "BUFF", "NOCP", "DUPL", "IPMA", "IPMD", "DFRT", NULL,
-	};
-	static const char *const headers[] = {
-		"GTP-U/UDP/IPv4", "GTP-U/UDP/IPv6", "UDP/IPv4", "UDP/IPv6", NULL,
 	};
 
 	reply_table_open(r, "fars", columns);
@@ -365,12 +375,29 @@ static void fars_put(struct reply *r, const struct n4 *n4, const struct rules *r
 		flags_put(r, far->action, actions);
 		reply_str(r, NULL, far->has_parameters ? interface_str(far->destination) : NULL);
 		ni_put(r, n4, far->has_parameters ? far->ni : RULES_NI_NONE);
-		flags_put(r, far->ohc, headers);
-		teid_put(r, far->ohc & (OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6), far->teid);
-		far_address_put(r, far);
-		number_put(r, far->dscp != 0xff, far->dscp);
+		outer_header_put(r, far);
 		number_put(r, far->has_bar, far->bar);
 	}
+	reply_table_close(r);
+}
+
+// Where copies of a FAR's packets go.
+static void duplicates_put(struct reply *r, const struct rules *rules)
+{
+	static const char *const columns[] = {
+		"far", "destination", "outer_header", "teid", "address", "port", "dscp", NULL,
+	};
+
+	reply_table_open(r, "duplicates", columns);
+	for (unsigned i = 0; i < rules->n_fars; i++)
+		for (unsigned k = 0; k < rules->fars[i].n_copies; k++) {
+			const struct far_rule *copy = &rules->fars[i].copies[k];
+
+			reply_row(r);
+			reply_uint(r, NULL, copy->id);
+			reply_str(r, NULL, interface_str(copy->destination));
+			outer_header_put(r, copy);
+		}
 	reply_table_close(r);
 }
 
@@ -492,6 +519,7 @@ void rules_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
 	framed_put(r, rules);
 	filters_put(r, rules);
 	fars_put(r, n4, rules);
+	duplicates_put(r, rules);
 	qers_put(r, rules);
 	urrs_put(r, rules);
 	bars_put(r, rules);

@@ -34,7 +34,7 @@ struct hop {
 	bool doubted;  // its link address changed: it is asked whether that is so
 	uint8_t mac[ETH_MAC_BYTES];
 	uint16_t plain;   // its plain peer, PEER_NONE: none
-	uint16_t tunnels; // GTP-U peers that leave through it
+	uint16_t tunnels; // peers for tunnels that leave through it
 	uint16_t n_held;
 	struct held *held;    // [hold_packets] while it is asked for
 	uint64_t asked_ns;    // the last question
@@ -55,6 +55,7 @@ struct peer_book {
 	int32_t key; // its place among the routes' hops, to be freed when all have forgotten it; -1: none
 	uint32_t refs;    // sessions' tunnels
 	struct addr addr; // of a tunnel's far end
+	uint16_t port;    // and its UDP port, where the tunnel is no GTP-U; else 0
 	struct hop *hop;
 	struct peer peer;      // as the workers have it
 	struct gtpu_path path; // of one for tunnels

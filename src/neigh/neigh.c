@@ -216,7 +216,7 @@ void neigh_each_peer(const struct neigh *n, gtpu_peer_view_fn *fn, void *ctx)
 			.path = &book->path,
 		};
 
-		if (book->use == PEER_USED && peer_is_tunnel(&book->peer))
+		if (book->use == PEER_USED && peer_is_gtpu(&book->peer))
 			fn(&view, ctx);
 	}
 }

@@ -82,6 +82,10 @@ void neigh_peer_settled(struct neigh *neigh, uint16_t index);
 // address. Picks the interface by route: one whose subnet holds the address, else the first N3/N9 interface
 // with a gateway and an address of that family. -ENETUNREACH: no route; -ENOSPC: no peer is free.
 int neigh_tunnel_take(struct neigh *neigh, const struct addr *addr, uint16_t *ret_peer);
+// The same for tunnels of plain UDP to a port, by the N6 interface `iface`: there its subnets and gateways alone say
+// what can be reached. Where they come from has the same port.
+int neigh_udp_take(struct neigh *neigh, unsigned iface, const struct addr *addr, uint16_t port,
+		   uint16_t *ret_peer);
 void neigh_tunnel_give(struct neigh *neigh, uint16_t peer);
 unsigned neigh_peers_used(const struct neigh *neigh);
 
@@ -98,7 +102,7 @@ struct neigh_view {
 	enum hop_state state;
 	uint8_t mac[ETH_MAC_BYTES];
 	bool gateway;
-	unsigned tunnels; // GTP-U peers that leave through it
+	unsigned tunnels; // peers for tunnels that leave through it
 	unsigned held;    // packets that wait
 	uint64_t age_ms;  // since the last answer, or the first question
 };

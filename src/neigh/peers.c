@@ -46,15 +46,16 @@ static const struct addr *tunnel_source(const struct neigh_iface *iface, const s
 	return first;
 }
 
-// IP, UDP and GTP-U of a tunnel, without what the encapsulation patches in; and the sum of what stays.
+// IP and UDP of a tunnel, and GTP-U, without what the encapsulation patches in; and the sum of what stays.
 static void tunnel_write(uint8_t *ip, const struct addr *from, struct peer_book *book)
 {
 	struct udp_head *udp = (struct udp_head *)(ip + peer_ip_bytes(&book->peer));
 	struct ip4_head *ip4 = (struct ip4_head *)ip;
 	struct ip6_head *ip6 = (struct ip6_head *)ip;
+	rte_be16_t port = rte_cpu_to_be_16(book->port ? book->port : GTPU_PORT);
 	uint64_t sum;
 
-	*udp = (struct udp_head){.sport = RTE_BE16(GTPU_PORT), .dport = RTE_BE16(GTPU_PORT)};
+	*udp = (struct udp_head){.sport = port, .dport = port};
 	if (book->addr.family == ADDR_V4) {
 		ip4_write(ip4, from->v4, book->addr.v4, IPPROTO_UDP, 0);
 		ip4->total = 0;
@@ -66,7 +67,8 @@ static void tunnel_write(uint8_t *ip, const struct addr *from, struct peer_book 
 		      cksum_bytes(udp, UDP_BYTES);
 	}
 	book->peer.ip_sum = cksum_fold(sum);
-	gtpu_gpdu_write((uint8_t *)(udp + 1), 0, 0, 0, false);
+	if (peer_is_gtpu(&book->peer))
+		gtpu_gpdu_write((uint8_t *)(udp + 1), 0, 0, 0, false);
 }
 
 // The header that a peer's packets leave with, right-aligned (session/peer.h).
@@ -77,7 +79,8 @@ static void peer_write(const struct neigh *n, struct peer_book *book)
 	const struct neigh_iface *iface = &n->conf.ifaces[hop->iface];
 	uint8_t *end = peer->header + PEER_HEADER_BYTES;
 	unsigned type = hop->addr.family == ADDR_V4 ? ETH_TYPE_IP4 : ETH_TYPE_IP6;
-	uint8_t *ip = end - GTPU_BYTES - PEER_PSC_BYTES - UDP_BYTES - peer_ip_bytes(peer);
+	uint8_t *udp = end - UDP_BYTES - (peer_is_gtpu(peer) ? GTPU_BYTES + PEER_PSC_BYTES : 0);
+	uint8_t *ip = udp - peer_ip_bytes(peer);
 
 	peer->state = hop->state == HOP_KNOWN ? PEER_READY : PEER_WAIT;
 	peer->iface = hop->iface;
@@ -88,7 +91,7 @@ static void peer_write(const struct neigh *n, struct peer_book *book)
 		  iface->vlan, (uint16_t)type);
 	if (peer_is_tunnel(peer))
 		tunnel_write(ip, tunnel_source(iface, &book->addr), book);
-	peer->udp_cksum = n->conf.udp6_cksum;
+	peer->udp_cksum = n->conf.udp6_cksum || book->port;
 }
 
 // A free index, of those whose last use all workers have forgotten, the longest unused first as far as one
@@ -245,36 +248,89 @@ static int tunnel_route(const struct neigh *n, const struct addr *addr, unsigned
 	return -ENETUNREACH;
 }
 
-static uint16_t tunnel_lookup(const struct neigh *n, const struct addr *addr)
+// The same where one interface alone is asked.
+static int udp_route(const struct neigh *n, unsigned iface, const struct addr *addr,
+		     struct addr *ret_hop)
+{
+	const struct neigh_iface *c = &n->conf.ifaces[iface];
+	const struct addr *gateway = addr->family == ADDR_V4 ? &c->gateway_v4 : &c->gateway_v6;
+
+	if (route_own(&n->routes, addr->family,
+		      addr->family == ADDR_V4 ? (const uint8_t *)&addr->v4 : addr->v6))
+		return -ENETUNREACH;
+	*ret_hop = onlink(c, addr) ? *addr : *gateway;
+	return ret_hop->family != ADDR_NONE && tunnel_source(c, addr) ? 0 : -ENETUNREACH;
+}
+
+// `port` 0: one of GTP-U, which is the same whatever interface it leaves by.
+static uint16_t tunnel_lookup(const struct neigh *n, const struct addr *addr, unsigned iface,
+			      uint16_t port)
 {
 	for (uint16_t i = 1; i < n->conf.n_peers; i++)
 		if (n->peers[i].use == PEER_USED && peer_is_tunnel(&n->peers[i].peer) &&
+		    n->peers[i].port == port && (!port || n->peers[i].peer.iface == iface) &&
 		    addr_eq(&n->peers[i].addr, addr))
 			return i;
 	return PEER_NONE;
 }
 
+static enum peer_kind tunnel_kind(const struct addr *addr, uint16_t port)
+{
+	if (addr->family == ADDR_V4)
+		return port ? PEER_UDP_V4 : PEER_GTPU_V4;
+	return port ? PEER_UDP_V6 : PEER_GTPU_V6;
+}
+
+// A new peer for tunnels, without a reference yet, or PEER_NONE.
+static uint16_t tunnel_new(struct neigh *n, unsigned iface, const struct addr *via,
+			   const struct addr *addr, uint16_t port)
+{
+	struct hop *hop = hop_get(n, iface, via);
+	uint16_t index = hop ? peer_take(n) : PEER_NONE;
+
+	if (index == PEER_NONE)
+		return PEER_NONE;
+	n->peers[index].hop = hop;
+	n->peers[index].addr = *addr;
+	n->peers[index].port = port;
+	n->peers[index].peer.kind = (uint8_t)tunnel_kind(addr, port);
+	hop->tunnels++;
+	peer_write(n, &n->peers[index]);
+	peer_publish(n, index);
+	return index;
+}
+
 int neigh_tunnel_take(struct neigh *n, const struct addr *addr, uint16_t *ret_peer)
 {
-	uint16_t index = tunnel_lookup(n, addr);
+	uint16_t index = tunnel_lookup(n, addr, 0, 0);
 	struct addr via;
 	unsigned iface;
-	struct hop *hop;
 
 	if (index == PEER_NONE) {
 		if (tunnel_route(n, addr, &iface, &via) != 0)
 			return -ENETUNREACH;
-		hop = hop_get(n, iface, &via);
-		index = hop ? peer_take(n) : PEER_NONE;
+		index = tunnel_new(n, iface, &via, addr, 0);
 		if (index == PEER_NONE)
 			return -ENOSPC;
-		n->peers[index].hop = hop;
-		n->peers[index].addr = *addr;
-		n->peers[index].peer.kind = addr->family == ADDR_V4 ? PEER_GTPU_V4 : PEER_GTPU_V6;
-		hop->tunnels++;
-		peer_write(n, &n->peers[index]);
-		peer_publish(n, index);
 		gtpu_path_begin(n, index);
+	}
+	n->peers[index].refs++;
+	*ret_peer = index;
+	return 0;
+}
+
+int neigh_udp_take(struct neigh *n, unsigned iface, const struct addr *addr, uint16_t port,
+		   uint16_t *ret_peer)
+{
+	uint16_t index = tunnel_lookup(n, addr, iface, port);
+	struct addr via;
+
+	if (index == PEER_NONE) {
+		if (udp_route(n, iface, addr, &via) != 0)
+			return -ENETUNREACH;
+		index = tunnel_new(n, iface, &via, addr, port);
+		if (index == PEER_NONE)
+			return -ENOSPC;
 	}
 	n->peers[index].refs++;
 	*ret_peer = index;
@@ -288,6 +344,7 @@ void neigh_tunnel_give(struct neigh *n, uint16_t index)
 	if (--book->refs > 0)
 		return;
 	book->hop->tunnels--;
-	gtpu_path_end(n, index);
+	if (peer_is_gtpu(&book->peer))
+		gtpu_path_end(n, index);
 	peer_give(n, index);
 }

@@ -1,6 +1,6 @@
 // How a session changes, see apply.h.
-// Control thread. In the order of the file: what a change takes (UE addresses, peers, then all of it), and
-// below, under "changing", how it goes on to the owner and comes back.
+// Control thread. In the order of the file: what a change takes (UE addresses, then all of it), and below, under
+// "changing", how it goes on to the owner and comes back.
 
 #include "pfcp/apply.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "neigh/neigh.h"
+#include "pfcp/far_peers.h"
 #include "pfcp/inactivity.h"
 #include "pfcp/remote_tunnels.h"
 #include "pfcp/ue_addr.h"
@@ -165,88 +165,6 @@ static int ue_keys_add(struct n4_change *change, struct pfcp_fault *fault)
 	return 0;
 }
 
-// --- peers -----------------------------------------------------------------------------------------------
-
-// The FAR that sends to this tunnel, for the answer.
-static const struct far_rule *tunnel_far(const struct rules *rules, const struct tunnel_out *to)
-{
-	for (unsigned i = 0; i < rules->n_fars; i++) {
-		struct tunnel_out out = tunnel_out_of(&rules->fars[i]);
-
-		if (rules->fars[i].ohc && tunnel_out_same_end(&out, to))
-			return &rules->fars[i];
-	}
-	return &rules->fars[0];
-}
-
-// By IPv4 where that is given and leads there, else by IPv6.
-static int tunnel_take(struct n4 *n4, const struct tunnel_out *to, uint16_t *ret_peer)
-{
-	const struct addr *ends[] = {&to->v4, &to->v6};
-	int rc = -ENETUNREACH;
-
-	for (unsigned i = 0; i < 2 && rc == -ENETUNREACH; i++)
-		if (ends[i]->family != ADDR_NONE)
-			rc = neigh_tunnel_take(n4->env.neigh, ends[i], ret_peer);
-	return rc;
-}
-
-static int peer_take(struct n4 *n4, const struct rules *rules, const struct tunnel_out *to,
-		     uint16_t *ret_peer, struct pfcp_fault *fault)
-{
-	const struct far_rule *far = tunnel_far(rules, to);
-	int rc = tunnel_take(n4, to, ret_peer);
-
-	if (rc == 0 && to->iface_value != IF_CP_FUNCTION)
-		neigh_tunnel_watch(n4->env.neigh, *ret_peer);
-	if (rc == 0)
-		return 0;
-	*ret_peer = PEER_NONE;
-	if (rc != -ENETUNREACH)
-		return fault_rule(fault, PFCP_CAUSE_NO_RESOURCES, RULE_FAR, far->id,
-				  PFCP_IE_OUTER_HEADER_CREATION,
-				  "no room for a further GTP-U peer");
-	// SMFs send such a FAR in every session, for router solicitations, also where their N4 network
-	// cannot be reached from N3. Its packets are dropped by name; the session is of use without it.
-	if (to->iface_value == IF_CP_FUNCTION) {
-		log_debug("N4: no route for tunnels to the SMF: router solicitations are dropped");
-		return 0;
-	}
-	return fault_rule(fault, PFCP_CAUSE_RULE_FAILURE, RULE_FAR, far->id,
-			  PFCP_IE_OUTER_HEADER_CREATION, "no route to the GTP-U peer");
-}
-
-static void peer_give(struct n4 *n4, uint16_t *peer)
-{
-	if (*peer != PEER_NONE)
-		neigh_tunnel_give(n4->env.neigh, *peer);
-	*peer = PEER_NONE;
-}
-
-static void peers_give(struct n4 *n4, struct n4_holding *holding)
-{
-	peer_give(n4, &holding->line_peer);
-	for (unsigned i = 0; i < SESSION_PLACES; i++)
-		peer_give(n4, &holding->place_peers[i]);
-}
-
-static int peers_take(struct n4_change *change, const struct compiled *compiled,
-		      struct pfcp_fault *fault)
-{
-	struct n4_holding *holding = &change->holding;
-
-	if (compiled->has_line &&
-	    peer_take(change->n4, change->rules, &compiled->line, &holding->line_peer, fault) < 0)
-		return -EINVAL;
-	for (unsigned i = 0; i < compiled->n_places; i++)
-		if (peer_take(change->n4, change->rules, &compiled->places[i],
-			      &holding->place_peers[i], fault) < 0) {
-			peers_give(change->n4, holding);
-			return -EINVAL;
-		}
-	return 0;
-}
-
 // --- mail ------------------------------------------------------------------------------------------------
 
 static struct session_place place_of(const struct tunnel_out *to, uint16_t peer)
@@ -299,7 +217,7 @@ static void add_end_markers(struct n4_change *change, struct mail *mail)
 	for (unsigned i = 0; i < change->n_end_markers; i++) {
 		struct n4_end_marker *marker = &change->end_markers[i];
 
-		if (tunnel_take(change->n4, &marker->to, &marker->peer) < 0) {
+		if (far_peer_take(change->n4, &marker->to, &marker->peer) < 0) {
 			marker->peer = PEER_NONE;
 			continue;
 		}
@@ -336,7 +254,7 @@ static int take_compiled(struct n4_change *change, struct compiled *compiled,
 		*holding = (struct n4_holding){0};
 		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "no room for further rules");
 	}
-	if (peers_take(change, compiled, fault) < 0) {
+	if (far_peers_take(n4, change->rules, compiled, holding, fault) < 0) {
 		rule_arena_release(n4->env.arena, holding->rules);
 		free(holding->ue_keys);
 		*holding = (struct n4_holding){0};
@@ -348,7 +266,7 @@ static int take_compiled(struct n4_change *change, struct compiled *compiled,
 // Gives back what a change or a session holds, but for tunnels and UE addresses.
 static void holding_give(struct n4 *n4, struct n4_holding *holding)
 {
-	peers_give(n4, holding);
+	far_peers_give(n4, holding);
 	if (holding->rules)
 		rule_arena_release(n4->env.arena, holding->rules);
 	free(holding->ue_keys);
@@ -421,7 +339,7 @@ void n4_change_mark_end(struct n4_change *change, uint32_t far)
 	const struct far_rule *new = rules_far_lookup(change->rules, far);
 	struct tunnel_out from, to;
 
-	if (!old || !new || !old->ohc)
+	if (!old || !new || !(old->ohc & (OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6)))
 		return;
 	from = tunnel_out_of(old);
 	to = tunnel_out_of(new);
@@ -516,7 +434,7 @@ static void change_commit(struct n4_change *change)
 	struct n4_session *session = change->session;
 
 	for (unsigned i = 0; i < change->n_end_markers; i++)
-		peer_give(n4, &change->end_markers[i].peer);
+		far_peer_give(n4, &change->end_markers[i].peer);
 	usage_change_done(change);
 	if (!change->rules) {
 		give_all(n4, session);

@@ -10,6 +10,13 @@
 
 // --- FAR -------------------------------------------------------------------------------------------------
 
+// What stands for nothing given is not always zero.
+static void far_init(struct far_rule *far)
+{
+	far->ni = RULES_NI_NONE;
+	far->dscp = DSCP_NONE;
+}
+
 // The second octet only asks for reports on what is buffered or dropped, which are not offered.
 static int take_action(struct decode *d, void *rule, const struct pfcp_ie *ie)
 {
@@ -144,19 +151,72 @@ static int take_parameters(struct decode *d, void *rule, const struct pfcp_ie *i
 	return decode_group(d, far, ie, parameter_rows, DECODE_ROWS(parameter_rows));
 }
 
+// --- duplicating destinations ----------------------------------------------------------------------------
+
+static const struct decode_row copy_rows[] = {
+	{PFCP_IE_DESTINATION_INTERFACE, true, take_destination},
+	{PFCP_IE_OUTER_HEADER_CREATION, false, take_outer_header_creation},
+	{PFCP_IE_TRANSPORT_LEVEL_MARKING, false, take_marking},
+};
+
+static int copy_add(struct decode *d, struct far_rule *far, const struct pfcp_ie *ie)
+{
+	struct pfcp_ie destination;
+	struct far_rule *copy;
+
+	if (pfcp_ie_find(pfcp_ie_members(ie), PFCP_IE_DESTINATION_INTERFACE, &destination) < 0)
+		return decode_fault(d, PFCP_CAUSE_CONDITIONAL_MISSING,
+				    PFCP_IE_DESTINATION_INTERFACE,
+				    "duplicating parameters without a destination interface");
+	copy = rules_far_copy_add(far);
+	if (!copy)
+		return decode_fault(d, PFCP_CAUSE_NO_RESOURCES, ie->type,
+				    "more duplicating destinations than a FAR may have");
+	far_init(copy);
+	copy->has_parameters = true;
+	return decode_group(d, copy, ie, copy_rows, DECODE_ROWS(copy_rows));
+}
+
+// Nothing in an update says which destination it is of, so the first is of the first, and so on; further ones
+// are new, and an empty one takes its destination away (7.5.4.3, 5.6.3).
+static int take_copies(struct decode *d, void *rule, const struct pfcp_ie *first)
+{
+	struct pfcp_cursor ies = d->ies;
+	struct far_rule *far = rule;
+	struct pfcp_ie ie;
+	unsigned at = 0;
+
+	while (decode_next(&ies, first->type, &ie)) {
+		if (ie.len == 0 && at == far->n_copies)
+			return decode_fault(d, PFCP_CAUSE_INVALID_LENGTH, ie.type, "empty IE");
+		if (ie.len == 0) {
+			rules_far_copy_del(far, at);
+			continue;
+		}
+		if ((at < far->n_copies ? decode_group(d, &far->copies[at], &ie, copy_rows,
+						       DECODE_ROWS(copy_rows))
+					: copy_add(d, far, &ie)) < 0)
+			return -EINVAL;
+		at++;
+	}
+	return 0;
+}
+
+// --- all of it -------------------------------------------------------------------------------------------
+
 static const struct decode_row far_rows[] = {
 	{PFCP_IE_APPLY_ACTION, true, take_action},
 	{PFCP_IE_FORWARDING_PARAMETERS, false, take_parameters},
 	{PFCP_IE_UPDATE_FORWARDING_PARAMETERS, false, take_parameters},
+	{PFCP_IE_DUPLICATING_PARAMETERS, false, take_copies},
+	{PFCP_IE_UPDATE_DUPLICATING_PARAMETERS, false, take_copies},
 	{PFCP_IE_BAR_ID, false, take_bar_id},
 };
 
 int decode_far(struct decode *d, struct far_rule *far, const struct pfcp_ie *group)
 {
-	if (!d->update) {
-		far->ni = RULES_NI_NONE;
-		far->dscp = DSCP_NONE;
-	}
+	if (!d->update)
+		far_init(far);
 	return decode_group(d, far, group, far_rows, DECODE_ROWS(far_rows));
 }
 

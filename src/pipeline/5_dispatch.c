@@ -129,7 +129,7 @@ __attribute__((noinline)) static void relay_end_marker(struct worker *w, struct 
 		    (far->to != FAR_TO_LINE && far->to != FAR_TO_PLACE) || told & place_bit(far))
 			continue;
 		told |= place_bit(far);
-		end_marker_send(w, far_tunnel(w, p, far));
+		end_marker_send(w, leave_place(w, p, far));
 	}
 	pkt_consume(w, p);
 }

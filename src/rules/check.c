@@ -15,16 +15,17 @@
 // are unknown (TS 29.244 8.2.2, 8.2.24).
 struct interface_row {
 	uint8_t source_cause, destination_cause;
-	bool needs_tunnel; // can be reached only in a GTP-U tunnel, and packets from it come in one
+	bool needs_tunnel; // can be reached only in a tunnel, and packets from it come in one of GTP-U
+	bool for_copies; // duplicates go there, though a FAR does not forward there
 };
 
 static const struct interface_row interface_rows[] = {
-	[IF_ACCESS] = {0, 0, true},
-	[IF_CORE] = {0, 0, false},
-	[IF_SGI_LAN] = {0, 0, false},
-	[IF_CP_FUNCTION] = {0, 0, true},
-	[IF_LI_FUNCTION] = {PFCP_CAUSE_MANDATORY_INCORRECT, PFCP_CAUSE_NOT_SUPPORTED, true},
-	[IF_5G_VN_INTERNAL] = {PFCP_CAUSE_NOT_SUPPORTED, PFCP_CAUSE_NOT_SUPPORTED, false},
+	[IF_ACCESS] = {0, 0, true, false},
+	[IF_CORE] = {0, 0, false, false},
+	[IF_SGI_LAN] = {0, 0, false, false},
+	[IF_CP_FUNCTION] = {0, 0, true, false},
+	[IF_LI_FUNCTION] = {PFCP_CAUSE_MANDATORY_INCORRECT, PFCP_CAUSE_NOT_SUPPORTED, true, true},
+	[IF_5G_VN_INTERNAL] = {PFCP_CAUSE_NOT_SUPPORTED, PFCP_CAUSE_NOT_SUPPORTED, false, false},
 };
 
 static const struct interface_row *interface_row_lookup(uint8_t value)
@@ -47,7 +48,7 @@ static const struct action_row action_rows[] = {
 	{APPLY_IPMA, 0, false},
 	{APPLY_IPMD, 0, false},
 	{APPLY_NOCP, APPLY_BUFF, true},
-	{APPLY_DUPL, APPLY_DROP | APPLY_FORW | APPLY_BUFF, false},
+	{APPLY_DUPL, APPLY_DROP | APPLY_FORW | APPLY_BUFF, true},
 	{APPLY_DFRT, APPLY_FORW, false},
 };
 
@@ -268,54 +269,75 @@ static int check_action(const struct check *c, const struct far_rule *far)
 
 static int check_outer_header_creation(const struct check *c, const struct far_rule *far)
 {
+	const uint8_t gtpu = OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6, udp = OHC_UDP_V4 | OHC_UDP_V6;
+	const uint8_t in_v4 = OHC_GTPU_UDP_V4 | OHC_UDP_V4, in_v6 = OHC_GTPU_UDP_V6 | OHC_UDP_V6;
 	struct addr v4 = addr_v4(far->v4.s_addr);
 	struct addr v6 = addr_v6(far->v6.s6_addr);
 
-	if (far->ohc == 0)
-		return 0;
-	if (!(far->ohc & (OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6)))
-		return far_fault(c, far, PFCP_CAUSE_NOT_SUPPORTED, RULE_IE_OUTER_HEADER_CREATION,
-				 "only outer headers of GTP-U are created");
-	if (far->ohc & ~(OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6))
+	if (far->ohc & gtpu && far->ohc & udp)
 		return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT,
 				 RULE_IE_OUTER_HEADER_CREATION,
 				 "two kinds of outer header at once");
-	// A FAR that does not forward may keep what an SMF without a tunnel writes there.
-	if ((far->action & APPLY_FORW) && ((far->ohc & OHC_GTPU_UDP_V4 && !is_host(&v4)) ||
-					   (far->ohc & OHC_GTPU_UDP_V6 && !is_host(&v6))))
+	if (!(far->action & APPLY_FORW)) // it may keep what an SMF without a tunnel writes there
+		return 0;
+	if ((far->ohc & in_v4 && !is_host(&v4)) || (far->ohc & in_v6 && !is_host(&v6)))
 		return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT,
 				 RULE_IE_OUTER_HEADER_CREATION,
 				 "tunnel to an address that no host has");
+	if (far->ohc & udp && (far->destination == IF_ACCESS || far->destination == IF_CP_FUNCTION))
+		return far_fault(
+			c, far, PFCP_CAUSE_NOT_SUPPORTED, RULE_IE_OUTER_HEADER_CREATION,
+			"outer headers without GTP-U are not created towards this interface");
+	if (far->ohc & udp && far->port == 0)
+		return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT,
+				 RULE_IE_OUTER_HEADER_CREATION, "UDP tunnel to port 0");
 	return 0;
+}
+
+static int check_destination(const struct check *c, const struct far_rule *far, bool copy)
+{
+	const struct interface_row *row = interface_row_lookup(far->destination);
+
+	if (row == NULL)
+		return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT,
+				 RULE_IE_DESTINATION_INTERFACE, "unknown destination interface");
+	if (row->destination_cause != 0 && !(copy && row->for_copies))
+		return far_fault(c, far, row->destination_cause, RULE_IE_DESTINATION_INTERFACE,
+				 "destination interface that is not served");
+	if ((copy || row->needs_tunnel) && (far->action & APPLY_FORW) && far->ohc == 0)
+		return far_fault(c, far, PFCP_CAUSE_CONDITIONAL_MISSING,
+				 RULE_IE_OUTER_HEADER_CREATION,
+				 "packets cannot go there without Outer Header Creation");
+	return check_outer_header_creation(c, far);
 }
 
 static int check_parameters(const struct check *c, const struct far_rule *far)
 {
-	const struct interface_row *row = interface_row_lookup(far->destination);
+	if (far->has_parameters)
+		return check_destination(c, far, false);
+	if (far->action & APPLY_FORW)
+		return far_fault(c, far, PFCP_CAUSE_CONDITIONAL_MISSING,
+				 RULE_IE_FORWARDING_PARAMETERS,
+				 "FORW without Forwarding Parameters");
+	return 0;
+}
 
-	if (!far->has_parameters) {
-		if (far->action & APPLY_FORW)
-			return far_fault(c, far, PFCP_CAUSE_CONDITIONAL_MISSING,
-					 RULE_IE_FORWARDING_PARAMETERS,
-					 "FORW without Forwarding Parameters");
-		return 0;
+static int check_copies(const struct check *c, const struct far_rule *far)
+{
+	if (far->action & APPLY_DUPL && far->n_copies == 0)
+		return far_fault(c, far, PFCP_CAUSE_CONDITIONAL_MISSING,
+				 RULE_IE_DUPLICATING_PARAMETERS,
+				 "DUPL without Duplicating Parameters");
+	for (unsigned i = 0; i < far->n_copies; i++) {
+		if (check_destination(c, &far->copies[i], true) != 0)
+			return -EINVAL;
 	}
-	if (row == NULL)
-		return far_fault(c, far, PFCP_CAUSE_MANDATORY_INCORRECT,
-				 RULE_IE_DESTINATION_INTERFACE, "unknown destination interface");
-	if (row->destination_cause != 0)
-		return far_fault(c, far, row->destination_cause, RULE_IE_DESTINATION_INTERFACE,
-				 "destination interface that is not served");
-	if (row->needs_tunnel && (far->action & APPLY_FORW) && far->ohc == 0)
-		return far_fault(
-			c, far, PFCP_CAUSE_CONDITIONAL_MISSING, RULE_IE_OUTER_HEADER_CREATION,
-			"FORW to this destination interface without Outer Header Creation");
-	return check_outer_header_creation(c, far);
+	return 0;
 }
 
 static int check_far(const struct check *c, const struct far_rule *far)
 {
-	if (check_action(c, far) != 0 || check_parameters(c, far) != 0)
+	if (check_action(c, far) != 0 || check_parameters(c, far) != 0 || check_copies(c, far) != 0)
 		return -EINVAL;
 	if (far->has_bar && rules_bar_lookup(c->rules, far->bar) == NULL)
 		return far_fault(c, far, PFCP_CAUSE_RULE_FAILURE, RULE_IE_BAR_ID,

@@ -10,27 +10,9 @@
 #include <string.h>
 
 #include "rules/compile_block.h"
+#include "rules/compile_far.h"
 #include "rules/compile_filter.h"
 #include "rules/compile_policy.h"
-
-#define NO_PLACE 0xff
-#define MAX_OUTS (RULESET_MAX_PLACES + 1) // one of them in the line
-#define NO_OUT MAX_OUTS
-
-// A tunnel that FARs send to, and who uses it.
-struct out_use {
-	struct tunnel_out to;
-	unsigned down_pdrs;
-	bool by_up;
-	uint8_t place;
-};
-
-// A FAR as PDRs of one direction use it.
-struct far_use {
-	const struct far_rule *rule;
-	bool up;
-	uint8_t out; // index of its tunnel, or NO_OUT
-};
 
 struct build {
 	const struct rules *rules;
@@ -42,13 +24,11 @@ struct build {
 	struct prefix sources[COMPILED_MAX_SOURCES];
 	bool constrained; // they are more than the line's source check holds: PDRs may differ by them
 
-	unsigned n_pdrs, n_up, n_fars, n_outs;
+	unsigned n_pdrs, n_up;
 	const struct pdr_rule *order[RULES_MAX_PDRS];
 	struct pdr pdrs[RULES_MAX_PDRS];
 	struct filter_span spans[RULES_MAX_PDRS];
-	struct far fars[RULES_MAX_PDRS];
-	struct far_use far_uses[RULES_MAX_PDRS];
-	struct out_use outs[MAX_OUTS];
+	struct far_build fars;
 	struct filter_list filters;
 	unsigned n_alternatives; // filters, and PDRs without any
 	uint8_t n_listed;        // of the filters, the last: sources
@@ -207,15 +187,6 @@ static unsigned pdr_prefixes(const struct build *b, const struct pdr_rule *rule,
 	return n;
 }
 
-static struct compile_ni ni_get(const struct compile_conf *conf, uint16_t ni)
-{
-	if (ni == RULES_NI_NONE)
-		ni = conf->default_ni;
-	if (ni == RULES_NI_NONE)
-		return (struct compile_ni){conf->default_iface, UE_TO_UE_DIRECT};
-	return ni < conf->n_nis ? conf->nis[ni] : (struct compile_ni){.iface = COMPILE_IFACE_NONE};
-}
-
 static bool is_framed(const struct build *b, const struct prefix *prefix)
 {
 	return !prefixes_have(b->sources, b->n_ues, prefix);
@@ -253,7 +224,7 @@ static int keys_collect(struct build *b)
 {
 	for (unsigned i = 0; i < b->n_pdrs; i++) {
 		const struct pdr_rule *rule = b->order[(b->n_up + i) % b->n_pdrs];
-		uint8_t iface = ni_get(b->conf, rule->pdi.ni).iface;
+		uint8_t iface = compile_ni_get(b->conf, rule->pdi.ni).iface;
 		struct prefix prefixes[COMPILED_MAX_SOURCES];
 		unsigned n;
 
@@ -268,135 +239,6 @@ static int keys_collect(struct build *b)
 			if (key_add(b, rule, &prefixes[k], iface) != 0)
 				return -EINVAL;
 		}
-	}
-	return 0;
-}
-
-// --- FARs ------------------------------------------------------------------------------------------------
-
-struct tunnel_out tunnel_out_of(const struct far_rule *far)
-{
-	struct tunnel_out to = {.teid = far->teid, .ni = far->ni, .iface_value = far->destination};
-
-	if (far->ohc & OHC_GTPU_UDP_V4)
-		to.v4 = addr_v4(far->v4.s_addr);
-	if (far->ohc & OHC_GTPU_UDP_V6)
-		to.v6 = addr_v6(far->v6.s6_addr);
-	return to;
-}
-
-bool tunnel_out_same_end(const struct tunnel_out *a, const struct tunnel_out *b)
-{
-	return a->teid == b->teid && addr_eq(&a->v4, &b->v4) && addr_eq(&a->v6, &b->v6);
-}
-
-static bool out_eq(const struct tunnel_out *a, const struct tunnel_out *b)
-{
-	return tunnel_out_same_end(a, b) && a->ni == b->ni && a->iface_value == b->iface_value;
-}
-
-// The index of the FAR's tunnel, or NO_OUT where there are too many.
-static uint8_t out_index(struct build *b, const struct far_rule *rule)
-{
-	struct tunnel_out to = tunnel_out_of(rule);
-	unsigned i = 0;
-
-	while (i < b->n_outs && !out_eq(&b->outs[i].to, &to))
-		i++;
-	if (i == b->n_outs && i < MAX_OUTS)
-		b->outs[b->n_outs++] = (struct out_use){.to = to, .place = NO_PLACE};
-	return (uint8_t)i;
-}
-
-// Where the FAR sends to, and what that needs. Only FORW sends: a FAR that buffers may still have the
-// tunnel that it had before, and a tunnel of no use must not hold a place.
-static int far_destination(struct build *b, struct far_use *use, struct far *far)
-{
-	static const uint8_t ue_flags[] = {
-		[UE_TO_UE_DIRECT] = FAR_F_UE_DIRECT, [UE_TO_UE_DROP] = FAR_F_UE_DROP};
-	const struct far_rule *rule = use->rule;
-	struct compile_ni ni = ni_get(b->conf, rule->ni);
-
-	use->out = NO_OUT;
-	if (!(rule->action & APPLY_FORW))
-		return 0;
-	if (rule->destination != IF_ACCESS)
-		far->flags |= FAR_F_UP;
-	if (rule->ohc == 0) {
-		far->to = FAR_TO_ROUTE;
-		far->iface = ni.iface;
-		far->flags |= use->up ? ue_flags[ni.ue_to_ue] : 0;
-		if (far->iface == COMPILE_IFACE_NONE)
-			return fault_rule(b->fault, PFCP_CAUSE_RULE_FAILURE, RULE_FAR, rule->id,
-					  RULE_IE_NETWORK_INSTANCE,
-					  "network instance without an N6 interface");
-		return 0;
-	}
-	far->to = FAR_TO_PLACE; // or LINE, when all users of the tunnel are known
-	use->out = out_index(b, rule);
-	if (use->out == NO_OUT)
-		return fault_rule(b->fault, PFCP_CAUSE_NO_RESOURCES, RULE_FAR, rule->id,
-				  RULE_IE_OUTER_HEADER_CREATION,
-				  "too many tunnels that one session sends to");
-	return 0;
-}
-
-// The index of the FAR in this direction, made at its first use.
-static int far_compile(struct build *b, const struct far_rule *rule, bool up, unsigned *ret_index)
-{
-	struct far_use *use;
-	struct far *far;
-
-	for (unsigned i = 0; i < b->n_fars; i++) {
-		if (b->far_uses[i].rule == rule && b->far_uses[i].up == up) {
-			*ret_index = i;
-			return 0;
-		}
-	}
-	far = &b->fars[b->n_fars];
-	use = &b->far_uses[b->n_fars];
-	*use = (struct far_use){.rule = rule, .up = up};
-	far->action = rule->action;
-	far->dscp = rule->has_parameters && (rule->action & APPLY_FORW) ? rule->dscp : 0xff;
-	far->id = rule->id;
-	compile_buffering(b->rules, rule, far);
-	*ret_index = b->n_fars++;
-	return far_destination(b, use, far);
-}
-
-// Gives the tunnel that most down PDRs send to its stand in the down line, all others places. Up PDRs find
-// every tunnel by place: their line has none.
-static int outs_place(struct build *b)
-{
-	unsigned line = NO_OUT;
-
-	for (unsigned i = 0; i < b->n_outs; i++) {
-		if (b->outs[i].down_pdrs > (line == NO_OUT ? 0 : b->outs[line].down_pdrs))
-			line = i;
-	}
-	if (line != NO_OUT) {
-		b->c.has_line = true;
-		b->c.line = b->outs[line].to;
-	}
-	for (unsigned i = 0; i < b->n_outs; i++) {
-		if (i == line && !b->outs[i].by_up)
-			continue;
-		if (b->c.n_places == RULESET_MAX_PLACES)
-			return fault_ie(b->fault, PFCP_CAUSE_NO_RESOURCES,
-					RULE_IE_OUTER_HEADER_CREATION,
-					"too many tunnels that one session sends to");
-		b->outs[i].place = b->c.n_places;
-		b->c.places[b->c.n_places++] = b->outs[i].to;
-	}
-	for (unsigned i = 0; i < b->n_fars; i++) {
-		const struct far_use *use = &b->far_uses[i];
-
-		if (use->out == NO_OUT)
-			continue;
-		if (use->out == line && !use->up)
-			b->fars[i].to = FAR_TO_LINE;
-		else
-			b->fars[i].place = b->outs[use->out].place;
 	}
 	return 0;
 }
@@ -483,7 +325,7 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 	unsigned far_index;
 
 	assert(!rule->pdi.has_fteid || rule->tunnel != 0);
-	if (far_compile(b, far, up, &far_index) != 0)
+	if (far_compile(&b->fars, far, up, &far_index) != 0)
 		return -EINVAL;
 	pdr->far = (uint16_t)far_index;
 	pdr->id = rule->id;
@@ -497,16 +339,10 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 		pdr->flags |= PDR_F_DECAP;
 	if (up && (relays || b->n_sources == 0)) // with no address there is nothing to check
 		pdr->flags |= PDR_F_ANY_SOURCE;
-	*needs |= compile_policy(b->rules, rule, pdr) | compile_far_needs(&b->fars[far_index]);
+	*needs |= compile_policy(b->rules, rule, pdr) | compile_far_needs(&b->fars.fars[far_index]);
 	*needs |= pdr->flags & PDR_F_DECAP ? NEEDS_DECAP : 0;
 	*needs |= up && !(pdr->flags & PDR_F_ANY_SOURCE) ? NEEDS_SOURCE_CHECK : 0;
 	b->any_source |= (pdr->flags & PDR_F_ANY_SOURCE) != 0;
-	if (b->far_uses[far_index].out != NO_OUT) {
-		struct out_use *out = &b->outs[b->far_uses[far_index].out];
-
-		out->by_up |= up;
-		out->down_pdrs += !up;
-	}
 	span = &b->spans[pdr - b->pdrs];
 	if (pdr_filters(b, rule, pdr, span) != 0)
 		return -EINVAL;
@@ -538,10 +374,10 @@ static int block_of(struct build *b)
 		.flags = b->any_source ? RULESET_F_ANY_SOURCE : 0,
 		.n_up = b->n_up,
 		.n_down = b->n_pdrs - b->n_up,
-		.n_fars = b->n_fars,
+		.n_fars = b->fars.n,
 		.pdrs = b->pdrs,
 		.spans = b->spans,
-		.fars = b->fars,
+		.fars = b->fars.fars,
 		.filters = b->filters.filters,
 		.sources = b->n_listed ? b->filters.filters + (b->filters.n - b->n_listed) : NULL,
 		.n_sources = b->n_listed,
@@ -563,7 +399,7 @@ static int build_run(struct build *b)
 		if (pdr_compile(b, b->order[i], &b->pdrs[i]) != 0)
 			return -EINVAL;
 	}
-	if (outs_place(b) != 0 || sources_list(b) != 0)
+	if (fars_place(&b->fars, &b->c) != 0 || sources_list(b) != 0)
 		return -EINVAL;
 	return block_of(b);
 }
@@ -579,6 +415,9 @@ int rules_compile(const struct rules *rules, const struct compile_conf *conf, st
 	b.rules = rules;
 	b.conf = conf;
 	b.fault = fault;
+	b.fars.rules = rules;
+	b.fars.conf = conf;
+	b.fars.fault = fault;
 	rc = build_run(&b);
 	free(b.filters.filters);
 	if (rc == 0)

@@ -17,7 +17,7 @@
 // What the rules of one direction need done; the services' layer makes a chain of it.
 enum compile_needs {
 	NEEDS_DECAP = 1 << 0, // a PDR removes a GTP-U header
-	NEEDS_ENCAP = 1 << 1, // a FAR sends into a GTP-U tunnel
+	NEEDS_ENCAP = 1 << 1, // a FAR sends into a tunnel
 	NEEDS_ROUTE = 1 << 2, // a FAR sends plain IP
 	NEEDS_SOURCE_CHECK =
 		1 << 3, // up: the session's UE addresses are known and not all PDRs take any source
@@ -26,6 +26,7 @@ enum compile_needs {
 	NEEDS_USAGE = 1 << 6,  // a URR measures
 	NEEDS_BUFFER = 1 << 7, // a FAR buffers
 	NEEDS_QUOTA = 1 << 8,  // a URR has a quota, or counts before rates are enforced
+	NEEDS_COPIES = 1 << 9, // a FAR duplicates
 };
 
 #define COMPILE_IFACE_NONE 0xff
@@ -58,13 +59,15 @@ struct compile_conf {
 	void *app_ctx;
 };
 
-// A GTP-U tunnel that the session sends to. Two are the same when all of it is. A FAR may give its far end
-// in both families (TS 29.244 8.2.56): then either leads there.
+// A tunnel that the session sends to. Two are the same when all of it is. A FAR may give its far end in both
+// families (TS 29.244 8.2.56): then either leads there.
 struct tunnel_out {
-	uint32_t teid;      // host order
+	uint32_t teid;      // of GTP-U, host order
 	struct addr v4, v6; // ADDR_NONE: not given
 	uint16_t ni;
+	uint16_t udp_port;   // the far end's, of plain UDP; 0: it is GTP-U
 	uint8_t iface_value; // enum interface_value of the FAR's destination
+	uint8_t iface;       // of plain UDP: the N6 interface that it leaves by
 };
 
 // Where a FAR with an outer header sends to.
@@ -87,7 +90,7 @@ struct compiled {
 	bool has_line;
 	struct tunnel_out line; // FAR_TO_LINE: the one that most down PDRs send to
 	uint8_t n_places;
-	struct tunnel_out places[RULESET_MAX_PLACES]; // FAR_TO_PLACE
+	struct tunnel_out places[RULESET_MAX_PLACES]; // FAR_TO_PLACE, FAR_TO_UDP
 	// The source check's addresses: of the UE, the first of each family. Where a session has further ones, an
 	// IPv6 prefix that is no /64, or framed routes, the block lists all that it may send from.
 	struct in_addr ue_v4;  // 0: none

@@ -92,9 +92,13 @@ uint8_t compile_families(const struct pdr_rule *rule)
 
 unsigned compile_far_needs(const struct far *far)
 {
+	unsigned copies = far->flags & FAR_F_COPY ? NEEDS_COPIES : 0;
+
 	if (far->action & APPLY_BUFF)
-		return NEEDS_BUFFER;
-	return far->to == FAR_TO_ROUTE ? NEEDS_ROUTE : far->to == FAR_TO_NOWHERE ? 0 : NEEDS_ENCAP;
+		return NEEDS_BUFFER | copies;
+	if (far->to == FAR_TO_ROUTE || far->to == FAR_TO_STEERED)
+		return NEEDS_ROUTE | copies;
+	return (far->to == FAR_TO_NOWHERE ? 0 : NEEDS_ENCAP) | copies;
 }
 
 bool compile_relays(const struct pdr_rule *rule, const struct far_rule *far)

@@ -25,6 +25,8 @@ void rules_free(struct rules *rules)
 		return;
 	for (unsigned i = 0; i < rules->n_pdrs; i++)
 		pdr_fini(&rules->pdrs[i]);
+	for (unsigned i = 0; i < rules->n_fars; i++)
+		free(rules->fars[i].copies);
 	free(rules->pdrs);
 	free(rules->fars);
 	free(rules->qers);
@@ -74,14 +76,30 @@ static bool pdrs_copy(const struct rules *rules, struct rules *copy)
 	return true;
 }
 
+// The same of FARs with their duplicating destinations.
+static bool fars_copy(const struct rules *rules, struct rules *copy)
+{
+	if (!array_copy(rules->fars, rules->n_fars, sizeof(*rules->fars), &copy->fars))
+		return false;
+	for (unsigned i = 0; i < rules->n_fars; i++) {
+		const struct far_rule *far = &rules->fars[i];
+
+		copy->fars[i].copies = NULL;
+		copy->n_fars++;
+		if (!array_copy(far->copies, far->n_copies, sizeof(*far->copies),
+				&copy->fars[i].copies))
+			return false;
+	}
+	return true;
+}
+
 struct rules *rules_clone(const struct rules *rules)
 {
 	struct rules *copy = rules_new();
 
 	if (copy == NULL)
 		return NULL;
-	if (!pdrs_copy(rules, copy) ||
-	    !array_copy(rules->fars, rules->n_fars, sizeof(*rules->fars), &copy->fars) ||
+	if (!pdrs_copy(rules, copy) || !fars_copy(rules, copy) ||
 	    !array_copy(rules->qers, rules->n_qers, sizeof(*rules->qers), &copy->qers) ||
 	    !array_copy(rules->urrs, rules->n_urrs, sizeof(*rules->urrs), &copy->urrs) ||
 	    !array_copy(rules->bars, rules->n_bars, sizeof(*rules->bars), &copy->bars) ||
@@ -93,7 +111,6 @@ struct rules *rules_clone(const struct rules *rules)
 		rules_free(copy);
 		return NULL;
 	}
-	copy->n_fars = rules->n_fars;
 	copy->n_qers = rules->n_qers;
 	copy->n_urrs = rules->n_urrs;
 	copy->last_serial = rules->last_serial;
@@ -163,7 +180,31 @@ int rules_pdr_del(struct rules *rules, uint16_t id)
 
 int rules_far_del(struct rules *rules, uint32_t id)
 {
-	return far_take_out(rules, rules_far_lookup(rules, id));
+	struct far_rule *far = rules_far_lookup(rules, id);
+
+	if (far != NULL)
+		free(far->copies);
+	return far_take_out(rules, far);
+}
+
+struct far_rule *rules_far_copy_add(struct far_rule *far)
+{
+	struct far_rule *grown;
+
+	if (far->n_copies == RULES_MAX_COPIES)
+		return NULL;
+	grown = reallocarray(far->copies, far->n_copies + 1u, sizeof(*grown));
+	if (grown == NULL)
+		return NULL;
+	far->copies = grown;
+	grown[far->n_copies] = (struct far_rule){.id = far->id, .action = APPLY_FORW};
+	return &grown[far->n_copies++];
+}
+
+void rules_far_copy_del(struct far_rule *far, unsigned i)
+{
+	memmove(&far->copies[i], &far->copies[i + 1], (far->n_copies - i - 1) * sizeof(*far));
+	far->n_copies--;
 }
 
 int rules_qer_del(struct rules *rules, uint32_t id)

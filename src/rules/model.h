@@ -24,6 +24,7 @@
 #define RULES_MAX_TUNNELS 16   // local F-TEIDs of one session
 #define RULES_MAX_UES 8        // addresses of the UE, of one session
 #define RULES_MAX_FRAMED 16    // framed routes of one session
+#define RULES_MAX_COPIES 4     // duplicating destinations of one FAR
 #define RULES_NI_NONE 0xffff   // no Network Instance was given
 #define RULES_PPI_NONE 0xff    // no Paging Policy Indicator was given
 #define RULES_MAX_EVENTS 32    // of a URR, that one report tells of
@@ -142,6 +143,9 @@ struct far_rule {
 	uint16_t port;
 	struct in_addr v4;
 	struct in6_addr v6;
+	// Duplicating Parameters: each destination as a FAR of the same id that forwards there and has none itself.
+	uint8_t n_copies;
+	struct far_rule *copies; // heap, owned by the FAR
 };
 
 // The state of a QER or URR stands at a place of its session's (session/policy.h), given by
@@ -286,6 +290,11 @@ int rules_pdr_more_set(struct pdr_rule *pdr, const struct prefix *more, unsigned
 // The same for its framed routes of one family. -E2BIG beyond RULES_MAX_FRAMED of both.
 int rules_pdr_framed_set(struct pdr_rule *pdr, uint8_t family, const struct prefix *framed,
 			 unsigned n);
+// Adds a duplicating destination, zeroed but for id and action: NULL beyond RULES_MAX_COPIES or without memory.
+// Pointers to others are invalid afterwards.
+struct far_rule *rules_far_copy_add(struct far_rule *far);
+void rules_far_copy_del(struct far_rule *far, unsigned i);
+
 // Gives it copies of another PDR's further prefixes and framed routes in the place of its own. -ENOMEM.
 int rules_pdr_prefixes_copy(struct pdr_rule *pdr, const struct pdr_rule *from);
 

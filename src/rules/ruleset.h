@@ -64,19 +64,21 @@ enum far_to {
 	FAR_TO_ROUTE,   // plain IP, by route of interface `iface`
 	FAR_TO_LINE,    // GTP-U tunnel in the session's down line
 	FAR_TO_PLACE,   // GTP-U tunnel number `place` in the session's cold record
+	FAR_TO_UDP,     // the same, a tunnel of plain UDP towards N6
+	FAR_TO_STEERED, // plain IP, marked with `dscp`, by route of interface `iface`
 };
 
-#define RULESET_MAX_PLACES                                                                         \
-	6 // GTP-U tunnels that one session sends to besides the one in its down line
+#define RULESET_MAX_PLACES 6 // tunnels that one session sends to besides the one in its down line
 
-// A FAR that PDRs of both directions name stands here once for each, since only the down line has a tunnel.
-
+// A FAR that PDRs of both directions name stands here once for each, since only the down line has a tunnel. The
+// destinations of its duplicates follow it, as FARs of the same id.
 struct far {
 	uint8_t action; // APPLY_ bits (rules/model.h)
 	uint8_t to;     // enum far_to; NOWHERE unless the action is FORW
-	uint8_t iface;  // FAR_TO_ROUTE
-	uint8_t place;  // FAR_TO_PLACE
-	uint8_t dscp;   // of the outer header, or FAR_DSCP_COPY: the user packet's
+	uint8_t iface;  // FAR_TO_ROUTE, FAR_TO_STEERED
+	uint8_t place;  // FAR_TO_PLACE, FAR_TO_UDP
+	uint8_t dscp; // of the header that is put on, or of the packet where none is; FAR_DSCP_COPY:
+		      // the user packet's
 	uint8_t flags;
 	uint16_t buffer_packets; // BUFF: that its BAR lets a session hold, if FAR_F_BUFFER_PACKETS
 	uint32_t id;             // FAR ID, for reports
@@ -88,9 +90,11 @@ static_assert(sizeof(struct far) == 16, "four FARs a cache line");
 #define FAR_F_UP 0x01 // counts as uplink traffic: leaves away from the access side
 #define FAR_F_BUFFER_PACKETS 0x02
 #define FAR_F_BUFFER_TIME 0x04
-// FAR_TO_ROUTE, up: what is for another UE of that network goes to its session, or ends. Neither: it is routed.
+// FAR_TO_ROUTE, FAR_TO_STEERED, up: what is for another UE of that network goes to its session, or ends. Neither: it
+// is routed.
 #define FAR_F_UE_DIRECT 0x08
 #define FAR_F_UE_DROP 0x10
+#define FAR_F_COPY 0x20 // the next FAR of the block is where a copy of its packets goes, and so on
 
 // One alternative of an SDF filter, "remote" being the network's side and "local" the UE's, so that both
 // directions use the same (TS 29.244 5.2.1A.2A). Port lists are spread over several filters.

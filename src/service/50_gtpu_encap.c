@@ -4,11 +4,6 @@
 
 #include "service/50_gtpu_encap.h"
 
-void gtpu_encap_v6(struct worker *w, struct pkt *p, const struct peer *peer)
-{
-	gtpu_encap_body(w, p, peer, true);
-}
-
 SERVICE_RUN(gtpu_encap_run, gtpu_encap_one)
 
 const struct service service_gtpu_encap = {
@@ -17,5 +12,5 @@ const struct service service_gtpu_encap = {
 	.run = gtpu_encap_run,
 	.after = SERVICES("far"),
 	.before = SERVICES("output"),
-	.help = "puts on the tunnel header with QFI",
+	.help = "puts on the headers of a tunnel, with QFI",
 };

@@ -197,6 +197,8 @@ uint64_t service_chain(void *ctx, bool up, unsigned needs)
 		chain |= SERVICE_MASK(buffer);
 	if (needs & NEEDS_QUOTA)
 		chain |= SERVICE_MASK(quota);
+	if (needs & NEEDS_COPIES)
+		chain |= SERVICE_MASK(duplicate);
 	if (needs & (NEEDS_GATE | NEEDS_METER))
 		chain |= SERVICE_MASK(qer);
 	return chain;

@@ -1,7 +1,7 @@
 // Peers: who a packet leaves to, with the header that it leaves with, ready to be copied.
 //
-// A peer is a gNB or UPF (GTP-U tunnel header and Ethernet header) or a next hop of an N6 interface
-// (Ethernet header only). Sessions name a peer by index, so that a changed MAC touches no session. Each
+// A peer is a gNB or UPF (GTP-U tunnel header and Ethernet header), the far end of a UDP tunnel behind N6, or a next
+// hop of an N6 interface (Ethernet header only). Sessions name a peer by index, so that a changed MAC touches no session. Each
 // worker has its own array, written by itself on command of the control thread (worker/mailbox.h).
 
 #pragma once
@@ -30,12 +30,14 @@ enum peer_kind {
 	PEER_PLAIN,   // next hop: Ethernet header only
 	PEER_GTPU_V4, // GTP-U/UDP/IPv4 tunnels
 	PEER_GTPU_V6, // GTP-U/UDP/IPv6 tunnels
+	PEER_UDP_V4,  // UDP/IPv4 tunnels to one port
+	PEER_UDP_V6,
 };
 
 // `header` is right-aligned: its last byte is the last before the user packet. For GTP-U it is
 // Ethernet [VLAN] | IP | UDP | GTP-U with the extension flag, 4 optional octets, PDU Session Container of
 // 4 octets: 44 bytes in all after Ethernet, 64 over IPv6. The encapsulation patches lengths, DSCP, checksums,
-// TEID and QFI, and leaves the last 8 bytes out when no QFI is known.
+// TEID and QFI, and leaves the last 8 bytes out when no QFI is known. Without GTP-U it ends with UDP.
 struct peer {
 	uint8_t state; // enum peer_state
 	uint8_t kind;  // enum peer_kind
@@ -63,15 +65,20 @@ static inline const uint8_t *peer_header(const struct peer *peer, unsigned bytes
 
 #define PEER_PSC_BYTES (GTPU_OPTION_BYTES + GTPU_PSC_BYTES)
 
-// Of a tunnel's outer IP header.
-static inline uint32_t peer_ip_bytes(const struct peer *peer)
-{
-	return peer->kind == PEER_GTPU_V6 ? IP6_BYTES : IP4_BYTES;
-}
-
 static inline bool peer_is_tunnel(const struct peer *peer)
 {
 	return peer->kind != PEER_PLAIN;
+}
+
+static inline bool peer_is_gtpu(const struct peer *peer)
+{
+	return peer->kind == PEER_GTPU_V4 || peer->kind == PEER_GTPU_V6;
+}
+
+// Of a tunnel's outer IP header.
+static inline uint32_t peer_ip_bytes(const struct peer *peer)
+{
+	return peer->kind == PEER_GTPU_V6 || peer->kind == PEER_UDP_V6 ? IP6_BYTES : IP4_BYTES;
 }
 
 static inline rte_be16_t peer_ip_cksum(const struct peer *peer, uint8_t tos, rte_be16_t total)
@@ -83,38 +90,52 @@ static inline rte_be16_t peer_ip_cksum(const struct peer *peer, uint8_t tos, rte
 	return (rte_be16_t)~sum;
 }
 
-// Completes a copy of a tunnel header whose IPv4 header is at `ip`, for a GTP-U message of `gtpu_bytes`, its
-// own header included: lengths, DSCP (in place, as `tos`), checksum, TEID.
-static inline void peer_patch(uint8_t *ip, const struct peer *peer, uint8_t tos,
-			      unsigned gtpu_bytes, rte_be32_t teid)
+// Completes a copy of a UDP tunnel's header whose IPv4 header is at `ip`, for a payload of `bytes`: lengths, DSCP
+// (in place, as `tos`), checksum.
+static inline void peer_patch_udp(uint8_t *ip, const struct peer *peer, uint8_t tos, unsigned bytes)
 {
 	struct ip4_head *ip4 = (struct ip4_head *)ip;
 	struct udp_head *udp = (struct udp_head *)(ip + IP4_BYTES);
-	struct gtpu_head *gtpu = (struct gtpu_head *)(ip + IP4_BYTES + UDP_BYTES);
 
 	ip4->tos = tos;
-	ip4->total = rte_cpu_to_be_16((uint16_t)(gtpu_bytes + UDP_BYTES + IP4_BYTES));
+	ip4->total = rte_cpu_to_be_16((uint16_t)(bytes + UDP_BYTES + IP4_BYTES));
 	ip4->cksum = peer_ip_cksum(peer, tos, ip4->total);
-	udp->bytes = rte_cpu_to_be_16((uint16_t)(gtpu_bytes + UDP_BYTES));
-	gtpu->bytes = rte_cpu_to_be_16((uint16_t)(gtpu_bytes - GTPU_BYTES));
-	gtpu->teid = teid;
+	udp->bytes = rte_cpu_to_be_16((uint16_t)(bytes + UDP_BYTES));
 }
 
-// The same over IPv6; the message is in its place, for its checksum.
-static inline void peer_patch6(uint8_t *ip, const struct peer *peer, uint8_t tos,
-			       unsigned gtpu_bytes, rte_be32_t teid)
+// The same over IPv6; the payload is in its place, for its checksum.
+static inline void peer_patch_udp6(uint8_t *ip, const struct peer *peer, uint8_t tos,
+				   unsigned bytes)
 {
 	struct ip6_head *ip6 = (struct ip6_head *)ip;
 	struct udp_head *udp = (struct udp_head *)(ip + IP6_BYTES);
-	struct gtpu_head *gtpu = (struct gtpu_head *)(ip + IP6_BYTES + UDP_BYTES);
 
 	ip6->flow = rte_cpu_to_be_32(0x60000000u | (uint32_t)tos << 20);
-	ip6->payload = rte_cpu_to_be_16((uint16_t)(gtpu_bytes + UDP_BYTES));
+	ip6->payload = rte_cpu_to_be_16((uint16_t)(bytes + UDP_BYTES));
 	udp->bytes = ip6->payload;
-	gtpu->bytes = rte_cpu_to_be_16((uint16_t)(gtpu_bytes - GTPU_BYTES));
-	gtpu->teid = teid;
 	// The length is summed twice: it stands in the pseudo-header too.
 	udp->cksum = peer->udp_cksum ? cksum_finish_udp((uint64_t)peer->ip_sum + 2u * udp->bytes +
-							cksum_bytes(gtpu, gtpu_bytes))
+							cksum_bytes(udp + 1, bytes))
 				     : 0;
+}
+
+// The same for a GTP-U message of `gtpu_bytes`, its own header included: also its length, and the TEID.
+static inline void peer_patch(uint8_t *ip, const struct peer *peer, uint8_t tos,
+			      unsigned gtpu_bytes, rte_be32_t teid)
+{
+	struct gtpu_head *gtpu = (struct gtpu_head *)(ip + IP4_BYTES + UDP_BYTES);
+
+	gtpu->bytes = rte_cpu_to_be_16((uint16_t)(gtpu_bytes - GTPU_BYTES));
+	gtpu->teid = teid;
+	peer_patch_udp(ip, peer, tos, gtpu_bytes);
+}
+
+static inline void peer_patch6(uint8_t *ip, const struct peer *peer, uint8_t tos,
+			       unsigned gtpu_bytes, rte_be32_t teid)
+{
+	struct gtpu_head *gtpu = (struct gtpu_head *)(ip + IP6_BYTES + UDP_BYTES);
+
+	gtpu->bytes = rte_cpu_to_be_16((uint16_t)(gtpu_bytes - GTPU_BYTES));
+	gtpu->teid = teid;
+	peer_patch_udp6(ip, peer, tos, gtpu_bytes);
 }

@@ -1,6 +1,7 @@
 // Held packets, see buffer.h.
 // Worker, but for making, freeing and the taking of events. While a packet is held, mbuf->next leads to the one
-// behind it and hash.usr says when it came, in milliseconds of the worker's clock, modulo 2^32.
+// behind it, hash.usr says when it came, in milliseconds of the worker's clock, modulo 2^32, and packet_type, if not 0,
+// that it has been duplicated.
 
 #include "worker/buffer.h"
 
@@ -203,7 +204,7 @@ static bool copy(struct worker *w, struct pkt *p)
 
 // The packet's end, or its place in the list. One that was held before keeps its age.
 static void put(struct worker *w, struct buffer *b, struct buffer_list *list, struct pkt *p,
-		uint32_t packets)
+		uint32_t packets, bool copied)
 {
 	enum drop why = room_for(w, b, list, packets, p->user_bytes);
 
@@ -220,6 +221,7 @@ static void put(struct worker *w, struct buffer *b, struct buffer_list *list, st
 	p->chain = 0;
 	*pkt_private(p->mbuf) = *p;
 	count_in(w, b, p->user_bytes);
+	p->mbuf->packet_type |= copied;
 	list_put(list, p->mbuf);
 }
 
@@ -295,6 +297,11 @@ static void limits_take(struct worker *w, struct buffer *b, const struct far *fa
 	}
 }
 
+bool buffer_has_copies(const struct worker *w, const struct pkt *p)
+{
+	return is_copy(w, p) && p->mbuf->packet_type != 0;
+}
+
 void buffer_hold(struct worker *w, struct pkt *p, const struct far *far)
 {
 	struct buffer *b = buffer_get(w, session_ref_index(p->ref));
@@ -309,7 +316,7 @@ void buffer_hold(struct worker *w, struct pkt *p, const struct far *far)
 		tell(w, b, p, far);
 	if (far->flags & FAR_F_BUFFER_PACKETS)
 		packets = RTE_MIN(packets, (uint32_t)far->buffer_packets);
-	put(w, b, &b->held, p, packets);
+	put(w, b, &b->held, p, packets, far->flags & FAR_F_COPY);
 	buffer_settle(w, b);
 }
 
@@ -341,7 +348,7 @@ bool buffer_behind(struct worker *w, struct pkt *p)
 
 	if (!b || !b->releasing || w->table.cold[slot].version != p->ref.check)
 		return false;
-	put(w, b, &b->pending, p, w->buffers.limits.packets);
+	put(w, b, &b->pending, p, w->buffers.limits.packets, false);
 	return true;
 }
 

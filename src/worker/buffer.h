@@ -89,6 +89,8 @@ void buffers_fini(struct buffers *buffers);
 
 // Holds the packet, or drops it; tells the control thread where the FAR says so.
 void buffer_hold(struct worker *w, struct pkt *p, const struct far *far) __attribute__((cold));
+// Whether the packet was held by a FAR that duplicated it then.
+bool buffer_has_copies(const struct worker *w, const struct pkt *p);
 // A packet whose down line is closed: queues behind what is pending, or is dropped. False: its session has gone.
 bool buffer_behind(struct worker *w, struct pkt *p) __attribute__((cold));
 

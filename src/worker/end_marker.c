@@ -14,7 +14,7 @@ void end_marker_send(struct worker *w, struct session_place to)
 	uint8_t *frame;
 	uint16_t bytes;
 
-	if (!peer_is_tunnel(peer) || peer->state == PEER_FREE)
+	if (!peer_is_gtpu(peer) || peer->state == PEER_FREE)
 		return;
 	m = rte_pktmbuf_alloc(w->pool);
 	if (!m)

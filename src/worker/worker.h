@@ -29,7 +29,7 @@
 #define WORKER_BURST 64  // packets of one burst at most, from a queue or a ring
 #define WORKER_BATCH 256 // packets that one turn works on at most
 #define WORKER_TX_ROOM                                                                             \
-	512 // packets that wait for the tx burst of one interface: more than a turn makes
+	2048 // packets that wait for the tx burst of one interface: more than a turn makes, with duplicates
 #define WORKER_MAILS 16   // commands carried out in one turn
 #define WORKER_TX_TRIES 4 // tx_burst calls that may take nothing before packets are dropped
 

@@ -29,7 +29,7 @@
 #define RIG_N3_ADDR "10.10.3.1"
 #define RIG_N3_ADDR6 "fd00:3::1"
 #define RIG_GNB "10.10.3.2"
-#define RIG_GNB6 "fd00:3::2" // with rig_conf.v6: 10.10.x.y of the rules is fd00:x::y then
+#define RIG_GNB6 "fd00:3::2" // with rig_conf.v6: w.x.y.z of the rules is fd00:y::z then
 #define RIG_N4_ADDR "10.10.4.1"
 #define RIG_N6_ADDR "10.10.6.1"
 #define RIG_N6_ADDR6 "fd00:6::1"
@@ -149,6 +149,11 @@ enum rig_variant {
 	RIG_USAGES,       // three URRs on all PDRs, the second with a threshold up, the third down
 	RIG_QUOTA,        // a URR on all PDRs with a quota of RIG_QUOTA_BYTES
 	RIG_STEER,        // downlink of the filter goes to N6 again
+	RIG_COPIES,       // duplicates of both directions: to RIG_LI by GTP-U, to RIG_LI_UDP by UDP
+	RIG_COPIES_DROP,  // the same, and the packets themselves are dropped
+	RIG_COPIES_HELD,  // the same, and they are held
+	RIG_UDP,          // uplink leaves in a UDP tunnel to RIG_UDP_END
+	RIG_MARK,         // uplink is marked EF
 	RIG_VARIANTS
 };
 struct rules *rig_variant_new(enum rig_variant variant, uint32_t n);
@@ -158,10 +163,16 @@ struct rules *rig_variant_new(enum rig_variant variant, uint32_t n);
 #define RIG_GNB2 "10.10.3.3"
 #define RIG_SMF "10.10.3.4" // takes router solicitations
 #define RIG_SMF_LOST "10.10.9.9"
+#define RIG_LI "10.10.3.5"
+#define RIG_LI_UDP "10.10.6.5"
+#define RIG_LI_PORT 4711
+#define RIG_UDP_END "192.0.2.20" // behind the gateway
+#define RIG_UDP_PORT 4712
 #define RIG_GNB2_TEID 0x22000000u // each plus the session's number
 #define RIG_RELAY_TEID 0x33000000u
 #define RIG_SMF_TEID 0x44000000u
 #define RIG_GIVEN_TEID 0x77000000u
+#define RIG_LI_TEID 0x66000000u
 
 // Session number n (from 0): UE addresses number n + 1 of the pools, beyond the pools for large n. `rules` NULL:
 // the ordinary ones. Tunnels of the rules but a chosen number 1 get records.

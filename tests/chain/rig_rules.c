@@ -218,6 +218,62 @@ static void steer(struct rules *rules, uint32_t n)
 	rules_pdr_lookup(rules, 1)->far = 2;
 }
 
+static void copy_add(struct far_rule *far, uint8_t ohc, const char *to, uint16_t port)
+{
+	struct far_rule *copy = rules_far_copy_add(far);
+
+	if (!copy)
+		rig_die("no memory for rules");
+	copy->has_parameters = true;
+	copy->destination = IF_LI_FUNCTION;
+	copy->ni = 0;
+	copy->ohc = ohc;
+	copy->dscp = 0xff;
+	copy->v4 = in_addr_of(to);
+	copy->port = port;
+}
+
+static void copies(struct rules *rules, uint32_t n)
+{
+	for (unsigned i = 0; i < rules->n_fars; i++) {
+		struct far_rule *far = &rules->fars[i];
+
+		far->action |= APPLY_DUPL;
+		copy_add(far, OHC_GTPU_UDP_V4, RIG_LI, 0);
+		far->copies[0].teid = RIG_LI_TEID + n;
+		copy_add(far, OHC_UDP_V4, RIG_LI_UDP, RIG_LI_PORT);
+		far->copies[1].dscp = 10;
+	}
+}
+
+static void copies_drop(struct rules *rules, uint32_t n)
+{
+	copies(rules, n);
+	for (unsigned i = 0; i < rules->n_fars; i++)
+		rules->fars[i].action = APPLY_DROP | APPLY_DUPL;
+}
+
+static void copies_held(struct rules *rules, uint32_t n)
+{
+	copies(rules, n);
+	for (unsigned i = 0; i < rules->n_fars; i++)
+		rules->fars[i].action = APPLY_BUFF | APPLY_DUPL;
+}
+
+static void udp(struct rules *rules, uint32_t n)
+{
+	struct far_rule *far = rules_far_lookup(rules, 2);
+
+	far->ohc = OHC_UDP_V4;
+	far->v4 = in_addr_of(RIG_UDP_END);
+	far->port = RIG_UDP_PORT;
+}
+
+static void mark(struct rules *rules, uint32_t n)
+{
+	rules_far_lookup(rules, 2)->dscp = 46;
+}
+
 struct rules *rig_variant_new(enum rig_variant variant, uint32_t n)
 {
 	static void (*const makers[RIG_VARIANTS])(struct rules *, uint32_t) = {
@@ -244,6 +300,11 @@ struct rules *rig_variant_new(enum rig_variant variant, uint32_t n)
 		[RIG_USAGES] = usages,
 		[RIG_QUOTA] = quota,
 		[RIG_STEER] = steer,
+		[RIG_COPIES] = copies,
+		[RIG_COPIES_DROP] = copies_drop,
+		[RIG_COPIES_HELD] = copies_held,
+		[RIG_UDP] = udp,
+		[RIG_MARK] = mark,
 	};
 	struct rules *rules = rig_rules_new(n);
 

@@ -142,22 +142,28 @@ static struct addr n3_addr(const struct rig *rig)
 	return addr_of(rig->conf.v6 ? RIG_N3_ADDR6 : RIG_N3_ADDR);
 }
 
+static void far_to_v6(struct far_rule *far)
+{
+	const uint8_t *v4 = (const uint8_t *)&far->v4;
+	char text[ADDR_STRLEN];
+	struct addr addr;
+
+	if (far->ohc != OHC_GTPU_UDP_V4 && far->ohc != OHC_UDP_V4)
+		return;
+	snprintf(text, sizeof(text), "fd00:%x::%x", v4[2], v4[3]);
+	addr = addr_of(text);
+	far->ohc = far->ohc == OHC_UDP_V4 ? OHC_UDP_V6 : OHC_GTPU_UDP_V6;
+	far->v4.s_addr = 0;
+	memcpy(&far->v6, addr.v6, sizeof(addr.v6));
+}
+
 // The rules' tunnels become tunnels over IPv6.
 static void rules_to_v6(struct rules *rules)
 {
 	for (unsigned i = 0; i < rules->n_fars; i++) {
-		struct far_rule *far = &rules->fars[i];
-		const uint8_t *v4 = (const uint8_t *)&far->v4;
-		char text[ADDR_STRLEN];
-		struct addr addr;
-
-		if (far->ohc != OHC_GTPU_UDP_V4)
-			continue;
-		snprintf(text, sizeof(text), "fd00:%x::%x", v4[2], v4[3]);
-		addr = addr_of(text);
-		far->ohc = OHC_GTPU_UDP_V6;
-		far->v4.s_addr = 0;
-		memcpy(&far->v6, addr.v6, sizeof(addr.v6));
+		far_to_v6(&rules->fars[i]);
+		for (unsigned k = 0; k < rules->fars[i].n_copies; k++)
+			far_to_v6(&rules->fars[i].copies[k]);
 	}
 }
 
@@ -207,13 +213,15 @@ static void tunnels_take(struct rig *rig, struct rig_session *s, const struct ru
 // As N4 has it: a session is of use though no route leads to its SMF.
 static uint16_t peer_take(struct rig *rig, const struct tunnel_out *to)
 {
+	const struct addr *end = to->v4.family == ADDR_NONE ? &to->v6 : &to->v4;
 	uint16_t peer = PEER_NONE;
-	int rc = neigh_tunnel_take(rig->control.neigh,
-				   to->v4.family == ADDR_NONE ? &to->v6 : &to->v4, &peer);
+	int rc = to->udp_port
+			 ? neigh_udp_take(rig->control.neigh, to->iface, end, to->udp_port, &peer)
+			 : neigh_tunnel_take(rig->control.neigh, end, &peer);
 
 	if (rc != 0 && !(rc == -ENETUNREACH && to->iface_value == IF_CP_FUNCTION))
 		rig_die("no peer");
-	if (rc == 0 && to->iface_value != IF_CP_FUNCTION)
+	if (rc == 0 && to->iface_value != IF_CP_FUNCTION && !to->udp_port)
 		neigh_tunnel_watch(rig->control.neigh, peer);
 	return peer;
 }

@@ -60,6 +60,8 @@ struct neigh {
 	struct addr unreachable;
 	struct {
 		struct addr addr;
+		uint16_t port; // of plain UDP, else 0
+		unsigned iface;
 		unsigned refs;
 		bool watched;
 	} peers[KIT_PEERS];
@@ -101,14 +103,16 @@ static const struct n4_ni kit_nis[] = {{"internet", KIT_N6, kit_pools, 2}, {"ims
 
 // --- the parts that are not real -------------------------------------------------------------------------
 
-int neigh_tunnel_take(struct neigh *neigh, const struct addr *addr, uint16_t *ret_peer)
+int neigh_udp_take(struct neigh *neigh, unsigned iface, const struct addr *addr, uint16_t port,
+		   uint16_t *ret_peer)
 {
 	uint16_t free_at = 0;
 
 	if (addr_eq(addr, &neigh->unreachable))
 		return -ENETUNREACH;
 	for (uint16_t i = 1; i < KIT_PEERS; i++) {
-		if (neigh->peers[i].refs && addr_eq(&neigh->peers[i].addr, addr)) {
+		if (neigh->peers[i].refs && addr_eq(&neigh->peers[i].addr, addr) &&
+		    neigh->peers[i].port == port && neigh->peers[i].iface == iface) {
 			neigh->peers[i].refs++;
 			*ret_peer = i;
 			return 0;
@@ -120,10 +124,17 @@ int neigh_tunnel_take(struct neigh *neigh, const struct addr *addr, uint16_t *re
 		return -ENOSPC;
 	neigh->used++;
 	neigh->peers[free_at].addr = *addr;
+	neigh->peers[free_at].port = port;
+	neigh->peers[free_at].iface = iface;
 	neigh->peers[free_at].refs = 1;
 	neigh->peers[free_at].watched = false;
 	*ret_peer = free_at;
 	return 0;
+}
+
+int neigh_tunnel_take(struct neigh *neigh, const struct addr *addr, uint16_t *ret_peer)
+{
+	return neigh_udp_take(neigh, 0, addr, 0, ret_peer);
 }
 
 void neigh_tunnel_watch(struct neigh *neigh, uint16_t peer)

@@ -91,6 +91,24 @@ static struct n4_session *session_make(uint64_t seid, struct rules *rules)
 	return session;
 }
 
+static void copies_add(struct far_rule *far)
+{
+	struct far_rule *copy;
+
+	far->action |= APPLY_DUPL;
+	for (unsigned i = 0; i < 2; i++) {
+		copy = rules_far_copy_add(far);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(copy);
+		copy->destination = i ? IF_CORE : IF_LI_FUNCTION;
+		copy->ohc = i ? OHC_UDP_V6 : OHC_GTPU_UDP_V4;
+		copy->dscp = i ? 46 : 0xff;
+		copy->teid = 77;
+		copy->port = 4711;
+		copy->v4 = kit_v4("192.0.2.60");
+		inet_pton(AF_INET6, "2001:db8:9::9", &copy->v6);
+	}
+}
+
 static struct n4_session *session_open5gs(uint64_t seid)
 {
 	struct rules *rules = kit_open5gs("10.45.0.2", "2001:db8:cafe:2::");
@@ -107,6 +125,7 @@ static struct n4_session *session_open5gs(uint64_t seid)
 		inet_pton(AF_INET6, "2001:db8:3::1", &t->v6);
 	}
 	kit_open5gs_gnb(rules, 0x1234, "192.0.2.99");
+	copies_add(rules_far_lookup(rules, 1));
 	return session_make(seid, rules);
 }
 

@@ -156,6 +156,15 @@ static void text_tokens(void)
 	flow();
 }
 
+static void udp_header(void)
+{
+	PDR(.id = 1, .source = CORE, .ue_v4 = "10.45.0.2", .far = 1);
+	FAR(.id = 1, .action = FORW, .to = true, .destination = CORE, .to_hex = arg);
+}
+
+// Duplicating Parameters: to the LI function, by GTP-U.
+#define COPY "00050013 002a000104 0054000a 0100 00000001 7f000032"
+
 static const struct refused {
 	const char *name;
 	void (*rules)(void);
@@ -208,7 +217,20 @@ static const struct refused {
 	{"34 none", far_hex, "002c000100", 69, 44, 1, 1},
 	{"34 only in the second octet", far_hex, "002c00020002", 69, 44, 1, 1},
 	{"34 NOCP without BUFF", far_hex, "002c00010a", 69, 44, 1, 1},
-	{"34 DUPL", far_hex, "002c000111", 76, 44, 1, 1},
+	{"34 DUPL without where to", far_hex, "002c000111", 67, 5, 1, 1},
+	{"34 DUPL without an interface", far_hex,
+	 "002c000111 0005000e 0054000a 0100 00000001 7f000032", 66, 42, -1, -1},
+	{"34 DUPL without a header", far_hex, "002c000111 00050005 002a000104", 67, 84, 1, 1},
+	{"34 DUPL to 5G VN", far_hex, "002c000111 00050005 002a000105", 76, 42, 1, 1},
+	{"34 DUPL to where no route leads", far_hex,
+	 "002c000111 00050013 002a000104 0054000a 0100 00000001 7f0000fe", 73, 84, 1, 1},
+	{"34 DUPL five times", far_hex, "002c000111" COPY COPY COPY COPY COPY, 75, 5, 1, 1},
+	{"34 DUPL, the second empty", far_hex, "002c000111" COPY "00050000", 66, 42, -1, -1},
+	{"35 LI function", far_hex, "002c000102 00040005 002a000104", 76, 42, 1, 1},
+	{"35 UDP to the access side", outer_header, "0054000804007f0000321267", 76, 84, 1, 1},
+	{"35 UDP and GTP-U", outer_header, "0054000c0500000000017f0000321267", 69, 84, 1, 1},
+	{"35 UDP to port 0", udp_header, "0054000804007f0000320000", 69, 84, 1, 1},
+	{"35 UDP to where no route leads", udp_header, "0054000804007f0000fe1267", 73, 84, 1, 1},
 	{"35 destination 15", far_hex, "002c000102 00040005 002a00010f", 69, 42, 1, 1},
 	{"35 5G VN", far_hex, "002c000102 00040005 002a000105", 76, 42, 1, 1},
 	{"35 FORW without parameters", far_hex, "002c000102", 67, 4, 1, 1},
@@ -271,6 +293,7 @@ static void test_refused(void)
 	uint64_t other;
 
 	kit_open(&conf);
+	kit.neigh.unreachable = addr_v4(inet_addr("127.0.0.254"));
 	other = establish_plain(7, "10.45.9.9");
 	CU_ASSERT(other != 0);
 	before = kit_counts();

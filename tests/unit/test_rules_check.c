@@ -246,6 +246,7 @@ ACTION_CHANGE(action_forw_buff, APPLY_FORW | APPLY_BUFF)
 ACTION_CHANGE(action_nocp_only, APPLY_NOCP)
 ACTION_CHANGE(action_forw_nocp, APPLY_FORW | APPLY_NOCP)
 ACTION_CHANGE(action_forw_dupl, APPLY_FORW | APPLY_DUPL)
+ACTION_CHANGE(dupl_alone, APPLY_DUPL)
 ACTION_CHANGE(action_ipma, APPLY_IPMA)
 ACTION_CHANGE(action_forw_dfrt, APPLY_FORW | APPLY_DFRT)
 ACTION_CHANGE(action_drop_dfrt, APPLY_DROP | APPLY_DFRT)
@@ -307,6 +308,91 @@ static void tunnel_both(struct rules *r)
 static void tunnel_udp(struct rules *r)
 {
 	r->fars[2].ohc = OHC_UDP_V4;
+}
+
+static struct far_rule *copy_add(struct rules *r)
+{
+	struct far_rule *copy = rules_far_copy_add(&r->fars[1]);
+
+	r->fars[1].action = APPLY_FORW | APPLY_DUPL;
+	copy->has_parameters = true;
+	copy->destination = IF_LI_FUNCTION;
+	copy->ohc = OHC_GTPU_UDP_V4;
+	copy->v4.s_addr = 0x0100007f;
+	return copy;
+}
+
+static void dupl(struct rules *r)
+{
+	copy_add(r);
+	copy_add(r);
+}
+
+static void dupl_drop(struct rules *r)
+{
+	copy_add(r);
+	r->fars[1].action = APPLY_DROP | APPLY_DUPL;
+}
+
+static void copy_unused(struct rules *r)
+{
+	copy_add(r);
+	r->fars[1].action = APPLY_FORW;
+}
+
+static void copy_udp(struct rules *r)
+{
+	copy_add(r)->ohc = OHC_UDP_V4;
+	r->fars[1].copies[0].port = 1;
+}
+
+static void copy_plain(struct rules *r)
+{
+	copy_add(r)->ohc = 0;
+	r->fars[1].copies[0].destination = IF_CORE;
+}
+
+static void copy_nowhere(struct rules *r)
+{
+	copy_add(r)->v4.s_addr = 0;
+}
+
+static void copy_unknown(struct rules *r)
+{
+	copy_add(r)->destination = 15;
+}
+
+static void to_li(struct rules *r)
+{
+	r->fars[1].destination = IF_LI_FUNCTION;
+	r->fars[1].ohc = OHC_GTPU_UDP_V4;
+	r->fars[1].v4.s_addr = 0x0100007f;
+}
+
+static void udp_core(struct rules *r)
+{
+	r->fars[1].ohc = OHC_UDP_V4;
+	r->fars[1].v4.s_addr = 0x0100007f;
+	r->fars[1].port = 4711;
+}
+
+static void udp_core_v6(struct rules *r)
+{
+	r->fars[1].ohc = OHC_UDP_V6;
+	r->fars[1].v6.s6_addr[0] = 0x20;
+	r->fars[1].port = 4711;
+}
+
+static void udp_no_port(struct rules *r)
+{
+	udp_core(r);
+	r->fars[1].port = 0;
+}
+
+static void udp_no_port_drop(struct rules *r)
+{
+	udp_no_port(r);
+	r->fars[1].action = APPLY_DROP;
 }
 
 static void tunnel_two_kinds(struct rules *r)
@@ -415,7 +501,20 @@ static const struct row rows[] = {
 	ROW(action_forw_buff, 69, RULE_FAR, 2, 44),
 	ROW(action_nocp_only, 69, RULE_FAR, 2, 44),
 	ROW(action_forw_nocp, 69, RULE_FAR, 2, 44),
-	ROW(action_forw_dupl, 76, RULE_FAR, 2, 44),
+	ROW(action_forw_dupl, 67, RULE_FAR, 2, 5),
+	GOOD(dupl),
+	GOOD(dupl_drop),
+	ROW(dupl_alone, 69, RULE_FAR, 2, 44),
+	GOOD(copy_unused),
+	GOOD(copy_udp),
+	ROW(copy_plain, 67, RULE_FAR, 2, 84),
+	ROW(copy_nowhere, 69, RULE_FAR, 2, 84),
+	ROW(copy_unknown, 69, RULE_FAR, 2, 42),
+	ROW(to_li, 76, RULE_FAR, 2, 42),
+	GOOD(udp_core),
+	GOOD(udp_core_v6),
+	ROW(udp_no_port, 69, RULE_FAR, 2, 84),
+	GOOD(udp_no_port_drop),
 	ROW(action_ipma, 76, RULE_FAR, 2, 44),
 	ROW(action_forw_dfrt, 76, RULE_FAR, 2, 44),
 	ROW(action_drop_dfrt, 69, RULE_FAR, 2, 44),

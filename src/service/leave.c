@@ -1,0 +1,108 @@
+// The rarer ways in which packets leave (leave.h): from UE to UE, UDP tunnels towards N6 and marked packets (TS 29.244
+// 8.2.12, 8.2.56; TS 23.501 5.8.2.7), tunnels over IPv6.
+//
+// Workers.
+
+#include "service/leave.h"
+
+#include "worker/again.h"
+#include "worker/user_count.h"
+
+// --- from UE to UE ---------------------------------------------------------------------------------------
+
+// As if it had left by the interface and come back: one hop, counted for its sender, and known by nothing but its
+// destination from now on.
+static void to_ue(struct worker *w, struct pkt *p, const struct far *far, struct session_ref to)
+{
+	user_count(w, p);
+	worker_count(w, COUNTER_hairpin, 1);
+	p->ref = to;
+	p->iface = far->iface;
+	p->qfi = PKT_QFI_NONE;
+	p->flags = (uint8_t)(PKT_F_HAIRPIN | (p->flags & (PKT_F_FRAGMENT | PKT_F_NO_L4)));
+	p->chain = 0;
+	again_post(w, p);
+}
+
+bool leave_to_ue(struct worker *w, struct pkt *p, const struct far *far, const uint8_t *dst)
+{
+	struct session_ref to = locator_find(w->locator, far->iface, p->family, dst);
+
+	if (!to.check || route_own(w->routes, p->family, dst))
+		return false;
+	if (far->flags & FAR_F_UE_DROP)
+		pkt_drop(w, p, DROP_ue_to_ue);
+	else if (p->flags & PKT_F_SPOOFED)
+		pkt_drop(w, p, DROP_spoofed_source);
+	else if (to.where == p->ref.where)
+		pkt_drop(w, p, DROP_ue_to_itself);
+	else
+		to_ue(w, p, far, to);
+	return true;
+}
+
+// --- towards the network ---------------------------------------------------------------------------------
+
+// The user's own header is marked where no other is put on; its ECN bits stay.
+static void mark(uint8_t *user, unsigned family, uint8_t dscp)
+{
+	struct ip4_head *ip4 = (struct ip4_head *)user;
+	rte_be16_t was = word16_get(user);
+
+	if (family == 4) {
+		user[1] = (uint8_t)(dscp << 2 | (user[1] & 3));
+		ip4->cksum = cksum_update16(ip4->cksum, was, word16_get(user));
+	} else {
+		user[0] = (uint8_t)(0x60 | dscp >> 2);
+		user[1] = (uint8_t)(dscp << 6 | (user[1] & 0x3f));
+	}
+}
+
+void leave_otherwise(struct worker *w, struct pkt *p, const struct far *far, uint8_t *user)
+{
+	switch ((enum far_to)far->to) {
+	case FAR_TO_UDP:
+		leave_by_tunnel(w, p, far);
+		return;
+	case FAR_TO_STEERED:
+		mark(user, p->family, far->dscp);
+		leave_by_route(w, p, far, user);
+		return;
+	default:
+		pkt_drop(w, p, DROP_far_none);
+	}
+}
+
+// The header ends where the user packet starts.
+static void udp_headers(struct worker *w, struct pkt *p, const struct peer *peer,
+			const struct far *far)
+{
+	uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, uint8_t *, p->user);
+	unsigned outer_bytes = peer_ip_bytes(peer) + UDP_BYTES;
+	uint8_t *ip = user - outer_bytes;
+	uint8_t tos = leave_tos(far, user, p->family);
+
+	if (user - (uint8_t *)p->mbuf->buf_addr < PEER_HEADER_BYTES) {
+		pkt_drop(w, p, DROP_no_headroom);
+		return;
+	}
+	if (p->user_bytes + outer_bytes > peer->mtu) {
+		pkt_drop(w, p, DROP_too_big);
+		return;
+	}
+	memcpy(user - PEER_HEADER_BYTES, peer_header(peer, PEER_HEADER_BYTES), PEER_HEADER_BYTES);
+	if (peer->kind == PEER_UDP_V6)
+		peer_patch_udp6(ip, peer, tos, p->user_bytes);
+	else
+		peer_patch_udp(ip, peer, tos, p->user_bytes);
+	leave_frame(p->mbuf, peer, ip, outer_bytes + p->user_bytes);
+}
+
+void leave_rare_headers(struct worker *w, struct pkt *p, const struct peer *peer,
+			const struct far *far, const struct pdr *pdr)
+{
+	if (peer->kind == PEER_GTPU_V6)
+		leave_gtpu(w, p, peer, far, pdr, true);
+	else
+		udp_headers(w, p, peer, far);
+}
