@@ -24,6 +24,7 @@
 #include "pfcp/usage.h"
 #include "pipeline/pipeline.h"
 
+static_assert(CONFIG_POLICIES_MAX <= ROUTE_POLICIES, "every policy has its place");
 static_assert(CONFIG_IFACE_ADDRESSES_MAX <= PARSE_LOCAL_MAX &&
 		      CONFIG_IFACE_ADDRESSES_MAX <= NEIGH_ADDRS,
 	      "every address that may be configured is served");
@@ -163,6 +164,12 @@ static int neigh_make(struct upf *upf)
 
 	for (unsigned i = 0; i < upf->n_ifaces; i++)
 		neigh_iface_fill(&c->ifaces[i], upf->ifaces[i], &conf.ifaces[i]);
+	for (unsigned i = 0; i < c->n_policies; i++)
+		conf.policies[conf.n_policies++] = (struct neigh_policy){
+			.iface = (uint8_t)c->nis[c->policies[i].ni].iface,
+			.next_hop_v4 = c->policies[i].next_hop,
+			.next_hop_v6 = c->policies[i].next_hop6,
+		};
 	upf->control.mbufs = upf->pools[0];
 	upf->control.neigh = neigh_new(&conf);
 	return upf->control.neigh ? 0 : no_memory("neighbours");
@@ -341,7 +348,7 @@ static_assert(CONFIG_PREDEFINED_MAX == PREDEFINED_MAX_RULES &&
 	      "every rule of the configuration has room");
 
 // The configuration has been checked: names fit and flows parse.
-static void predefined_fill(struct upf *upf)
+static void predefined_fill(struct upf *upf, struct n4_env *env)
 {
 	static const enum predefined_action actions[] = {
 		[CONFIG_ACTION_FAR] = PREDEFINED_FAR,
@@ -363,6 +370,19 @@ static void predefined_fill(struct upf *upf)
 				      &rule->filters[rule->n_filters], &why) == 0)
 				rule->n_filters++;
 	}
+	env->predefined = upf->predefined;
+	env->n_predefined = upf->config.n_predefined;
+}
+
+static void policies_fill(struct upf *upf, struct n4_env *env)
+{
+	for (unsigned i = 0; i < upf->config.n_policies; i++)
+		upf->n4_policies[i] = (struct n4_policy){
+			.name = upf->config.policies[i].name,
+			.iface = (uint8_t)upf->config.nis[upf->config.policies[i].ni].iface,
+		};
+	env->policies = upf->n4_policies;
+	env->n_policies = upf->config.n_policies;
 }
 
 // A URR has reached a mark.
@@ -408,8 +428,6 @@ static int n4_make(struct upf *upf)
 		.n_ifaces = upf->n_ifaces,
 		.nis = upf->n4_nis,
 		.n_nis = c->n_nis,
-		.predefined = upf->predefined,
-		.n_predefined = c->n_predefined,
 		.chain = service_chain,
 		.ue_prefix = ue_prefix,
 		.ue_prefix_ctx = upf,
@@ -417,7 +435,8 @@ static int n4_make(struct upf *upf)
 	struct n4_conf conf;
 
 	n4_ifaces_fill(upf);
-	predefined_fill(upf);
+	predefined_fill(upf, &env);
+	policies_fill(upf, &env);
 	n4_conf_init(&conf);
 	conf.listen[0] = (struct endpoint){.addr = c->n4.address, .port = (uint16_t)c->n4.port};
 	for (unsigned i = 0; i < c->n4.n_other_addresses; i++)

@@ -38,6 +38,7 @@ struct upf {
 	struct n4 *n4;
 	struct n4_iface n4_ifaces[CONFIG_IFACES_MAX];
 	struct n4_ni n4_nis[CONFIG_NIS_MAX];
+	struct n4_policy n4_policies[CONFIG_POLICIES_MAX];
 	struct predefined_rule predefined[PREDEFINED_MAX_RULES];
 
 	// Workers, neighbours, and the rings between them and the control thread.

@@ -121,9 +121,9 @@ static void check_addresses(struct load *l, const struct config_iface *iface)
 			      IPV6_MTU_MIN);
 }
 
-// An IPv6 gateway may be link-local, which every interface reaches.
-static void check_gateway(struct load *l, const struct config_iface *iface,
-			  const struct addr *gateway)
+// A neighbour of the interface. An IPv6 one may be link-local, which every interface reaches.
+static void check_neighbour(struct load *l, const struct config_iface *iface,
+			    const struct addr *gateway, const char *section)
 {
 	bool within = gateway->family == ADDR_V6 && addr_is_link_local(gateway);
 
@@ -132,10 +132,10 @@ static void check_gateway(struct load *l, const struct config_iface *iface,
 	for (uint32_t i = 0; i < iface->n_addresses; i++) {
 		within |= prefix_contains(&iface->addresses[i], gateway);
 		if (addr_eq(&iface->addresses[i].addr, gateway))
-			load_error_at(l, gateway, "interfaces", "is the interface's own address");
+			load_error_at(l, gateway, section, "is the interface's own address");
 	}
 	if (!within)
-		load_error_at(l, gateway, "interfaces",
+		load_error_at(l, gateway, section,
 			      "is in none of the interface's subnets (addresses)");
 }
 
@@ -174,8 +174,8 @@ static void check_ifaces(struct load *l)
 
 		check_device(l, iface);
 		check_addresses(l, iface);
-		check_gateway(l, iface, &iface->gateway);
-		check_gateway(l, iface, &iface->gateway6);
+		check_neighbour(l, iface, &iface->gateway, "interfaces");
+		check_neighbour(l, iface, &iface->gateway6, "interfaces");
 		for (uint32_t j = 0; j < i; j++)
 			check_iface_pair(l, &c->ifaces[j], iface);
 		for (uint32_t a = 1; a < iface->n_addresses; a++) {
@@ -310,27 +310,35 @@ static void check_flows(struct load *l, const struct config_predefined *rule)
 				      "is not a flow description: %s", why);
 }
 
-// Finds the network instance that a rule forwards to.
-static void check_rule_ni(struct load *l, struct config_predefined *rule)
+// Finds a network instance by name; an empty one is the first. False: there is none.
+static bool check_ni_name(struct load *l, const char *name, const char *section, uint32_t *ret_ni)
 {
 	const struct config *c = l->config;
 	bool complete = true; // each that was said has its name
 
-	if (*rule->network_instance == '\0')
-		return;
-	if (rule->action != CONFIG_ACTION_FORWARD) {
-		load_error_at(l, rule->network_instance, "predefined_rules",
-			      "has no effect without action forward");
-		return;
-	}
-	for (rule->ni = 0; rule->ni < c->n_nis; rule->ni++) {
-		if (strcasecmp(c->nis[rule->ni].name, rule->network_instance) == 0)
-			return;
-		complete &= c->nis[rule->ni].name[0] != '\0';
+	*ret_ni = 0;
+	if (*name == '\0')
+		return c->n_nis > 0;
+	for (uint32_t i = 0; i < c->n_nis; i++) {
+		if (strcasecmp(c->nis[i].name, name) == 0) {
+			*ret_ni = i;
+			return true;
+		}
+		complete &= c->nis[i].name[0] != '\0';
 	}
 	if (complete)
+		load_error_at(l, name, section, "no network instance is named \"%s\"", name);
+	return false;
+}
+
+// Finds the network instance that a rule forwards to.
+static void check_rule_ni(struct load *l, struct config_predefined *rule)
+{
+	if (*rule->network_instance != '\0' && rule->action != CONFIG_ACTION_FORWARD)
 		load_error_at(l, rule->network_instance, "predefined_rules",
-			      "no network instance is named \"%s\"", rule->network_instance);
+			      "has no effect without action forward");
+	else
+		check_ni_name(l, rule->network_instance, "predefined_rules", &rule->ni);
 }
 
 static void check_predefined(struct load *l)
@@ -346,6 +354,26 @@ static void check_predefined(struct load *l)
 			if (strcmp(c->predefined[j].name, rule->name) == 0)
 				load_error_at(l, rule->name, "predefined_rules",
 					      "\"%s\" is the name of another one", rule->name);
+	}
+}
+
+static void check_policies(struct load *l)
+{
+	struct config *c = l->config;
+
+	for (uint32_t i = 0; i < c->n_policies; i++) {
+		struct config_policy *policy = &c->policies[i];
+		const struct config_iface *iface;
+
+		for (uint32_t j = 0; j < i && *policy->name; j++)
+			if (strcmp(c->policies[j].name, policy->name) == 0)
+				load_error_at(l, policy->name, "forwarding_policies",
+					      "\"%s\" is the name of another one", policy->name);
+		if (!check_ni_name(l, policy->network_instance, "forwarding_policies", &policy->ni))
+			continue;
+		iface = &c->ifaces[c->nis[policy->ni].iface];
+		check_neighbour(l, iface, &policy->next_hop, "forwarding_policies");
+		check_neighbour(l, iface, &policy->next_hop6, "forwarding_policies");
 	}
 }
 
@@ -444,6 +472,7 @@ void load_check(struct load *l)
 	check_ifaces(l);
 	check_nis(l);
 	check_predefined(l);
+	check_policies(l);
 	check_mbufs(l);
 	check_memory(l);
 	check_n4(l);

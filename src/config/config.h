@@ -24,6 +24,7 @@
 #define CONFIG_N4_ADDRESSES_MAX 7 // beside n4.address
 #define CONFIG_PREDEFINED_MAX 32
 #define CONFIG_FLOWS_MAX 8 // of a predefined rule
+#define CONFIG_POLICIES_MAX 32
 
 // What all UE pools may hold together, but for those of more than 2^24, which need no memory: IPv4 addresses and
 // IPv6 /64s, 8 bytes each.
@@ -164,6 +165,13 @@ struct config_predefined {
 	uint32_t ni;                // its index in config.nis
 };
 
+struct config_policy {
+	char name[64];
+	char network_instance[101];      // "": the first
+	uint32_t ni;                     // its index in config.nis
+	struct addr next_hop, next_hop6; // ADDR_NONE: as that network's routes say
+};
+
 struct config_n4 {
 	struct addr address;
 	struct prefix other_addresses[CONFIG_N4_ADDRESSES_MAX]; // each a whole address
@@ -227,6 +235,8 @@ struct config {
 	uint32_t n_apps;
 	struct config_predefined predefined[CONFIG_PREDEFINED_MAX];
 	uint32_t n_predefined;
+	struct config_policy policies[CONFIG_POLICIES_MAX];
+	uint32_t n_policies;
 	struct config_n4 n4;
 	struct config_gtpu gtpu;
 	struct config_cli cli;

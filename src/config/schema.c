@@ -440,6 +440,12 @@ const struct schema_key schema_top[] = {
 	 .help = "Rules that SMFs activate in PDRs by name. Such a PDR says where packets come from "
 		 "and whose they are, the rule which of them it takes. Nothing happens until an SMF "
 		 "activates one."},
+	{.name = "forwarding_policies",
+	 .type = SCHEMA_LIST,
+	 LIST(config, policies, n_policies),
+	 .children = schema_policy,
+	 .help = "Ways out of N6 that FARs may name (Forwarding Policy), for plain packets and for "
+		 "duplicates."},
 	{.name = "n4",
 	 .type = SCHEMA_MAP,
 	 FIELD(config, n4),

@@ -32,4 +32,5 @@
 extern const struct schema_key schema_application[]; // an element of `applications`
 extern const struct schema_key schema_n4[];
 extern const struct schema_key schema_gtpu[];
+extern const struct schema_key schema_policy[]; // an element of `forwarding_policies`
 extern const struct schema_key schema_predefined[];

@@ -341,7 +341,7 @@ static void far_address_put(struct reply *r, const struct far_rule *far)
 		v6_put(r, (far->ohc & (OHC_GTPU_UDP_V6 | OHC_UDP_V6)) != 0, &far->v6);
 }
 
-static void outer_header_put(struct reply *r, const struct far_rule *far)
+static void way_put(struct reply *r, const struct n4 *n4, const struct far_rule *far)
 {
 	static const char *const headers[] = {
 		"GTP-U/UDP/IPv4", "GTP-U/UDP/IPv6", "UDP/IPv4", "UDP/IPv6", NULL,
@@ -352,14 +352,14 @@ static void outer_header_put(struct reply *r, const struct far_rule *far)
 	far_address_put(r, far);
 	number_put(r, far->ohc & (OHC_UDP_V4 | OHC_UDP_V6), far->port);
 	number_put(r, far->dscp != 0xff, far->dscp);
+	reply_str(r, NULL, far->policy ? n4->env.policies[far->policy - 1].name : NULL);
 }
 
 static void fars_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
 {
 	static const char *const columns[] = {
-		"id",           "action", "destination", "network_instance",
-		"outer_header", "teid",   "address",     "port",
-		"dscp",         "bar",    NULL,
+		"id",      "action", "destination", "network_instance", "outer_header", "teid",
+		"address", "port",   "dscp",        "policy",           "bar",          NULL,
 	};
 	// By bit: APPLY_ (rules/model.h).
 	static const char *const actions[] = {
@@ -375,17 +375,18 @@ static void fars_put(struct reply *r, const struct n4 *n4, const struct rules *r
 		flags_put(r, far->action, actions);
 		reply_str(r, NULL, far->has_parameters ? interface_str(far->destination) : NULL);
 		ni_put(r, n4, far->has_parameters ? far->ni : RULES_NI_NONE);
-		outer_header_put(r, far);
+		way_put(r, n4, far);
 		number_put(r, far->has_bar, far->bar);
 	}
 	reply_table_close(r);
 }
 
 // Where copies of a FAR's packets go.
-static void duplicates_put(struct reply *r, const struct rules *rules)
+static void duplicates_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
 {
 	static const char *const columns[] = {
-		"far", "destination", "outer_header", "teid", "address", "port", "dscp", NULL,
+		"far",  "destination", "outer_header", "teid", "address",
+		"port", "dscp",        "policy",       NULL,
 	};
 
 	reply_table_open(r, "duplicates", columns);
@@ -396,7 +397,7 @@ static void duplicates_put(struct reply *r, const struct rules *rules)
 			reply_row(r);
 			reply_uint(r, NULL, copy->id);
 			reply_str(r, NULL, interface_str(copy->destination));
-			outer_header_put(r, copy);
+			way_put(r, n4, copy);
 		}
 	reply_table_close(r);
 }
@@ -519,7 +520,7 @@ void rules_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
 	framed_put(r, rules);
 	filters_put(r, rules);
 	fars_put(r, n4, rules);
-	duplicates_put(r, rules);
+	duplicates_put(r, n4, rules);
 	qers_put(r, rules);
 	urrs_put(r, rules);
 	bars_put(r, rules);

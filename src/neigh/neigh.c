@@ -91,6 +91,12 @@ struct neigh *neigh_new(const struct neigh_conf *conf)
 		n->routes.ifaces[i].gateway_v4 = add_gateway(n, i, &conf->ifaces[i].gateway_v4);
 		n->routes.ifaces[i].gateway_v6 = add_gateway(n, i, &conf->ifaces[i].gateway_v6);
 	}
+	for (unsigned i = 0; i < conf->n_policies; i++) {
+		const struct neigh_policy *policy = &conf->policies[i];
+
+		n->routes.policies[i].hop_v4 = add_gateway(n, policy->iface, &policy->next_hop_v4);
+		n->routes.policies[i].hop_v6 = add_gateway(n, policy->iface, &policy->next_hop_v6);
+	}
 	return n;
 }
 

@@ -34,6 +34,12 @@ struct neigh_iface {
 	struct addr gateway_v4, gateway_v6; // ADDR_NONE: none
 };
 
+// A forwarding policy: neighbours on the interface, which are asked for as gateways are.
+struct neigh_policy {
+	uint8_t iface;
+	struct addr next_hop_v4, next_hop_v6; // ADDR_NONE: none
+};
+
 struct neigh_io {
 	void *ctx;
 	// Sends a frame of its own or one that waited. 0: taken; otherwise the mbuf stays with the caller.
@@ -48,6 +54,8 @@ struct neigh_io {
 struct neigh_conf {
 	unsigned n_ifaces;
 	struct neigh_iface ifaces[ROUTE_IFACES];
+	unsigned n_policies;
+	struct neigh_policy policies[ROUTE_POLICIES];
 	uint16_t n_peers;      // peer indices 1 .. n_peers - 1 are given out
 	uint16_t hold_packets; // for each neighbour that is being asked for
 	struct gtpu_path_conf path;
@@ -58,7 +66,7 @@ struct neigh_conf {
 		*stats; // of the control thread: neigh counts injected, made, held, consumed, drops
 };
 
-// Also makes the peers of the gateways, and asks for them. NULL without memory. Start-up.
+// Also makes the peers of the gateways and of policies, and asks for them. NULL without memory. Start-up.
 struct neigh *neigh_new(const struct neigh_conf *conf);
 void neigh_free(struct neigh *neigh);
 // What workers route by; lives as long as `neigh`.

@@ -19,6 +19,7 @@
 #define ROUTE_IFACES 16
 #define ROUTE_SUBNETS 8 // of one interface, both families
 
+#define ROUTE_POLICIES 32
 #define ROUTE_OWNS (ROUTE_IFACES * ROUTE_SUBNETS + 1) // addresses of our own
 
 // What is no peer.
@@ -35,6 +36,12 @@ struct route_iface {
 	uint8_t n_v4;
 };
 
+// A way out that a FAR may name (Forwarding Policy): peers that all packets of a family go to, or PEER_NONE: as the
+// routes say.
+struct route_policy {
+	uint16_t hop_v4, hop_v6;
+};
+
 struct route_key {
 	uint8_t addr[16]; // IPv4 in the first four, the rest 0
 	uint32_t iface;
@@ -43,6 +50,7 @@ struct route_key {
 
 struct route_table {
 	struct route_iface ifaces[ROUTE_IFACES];
+	struct route_policy policies[ROUTE_POLICIES];
 	struct rte_hash *hops;  // struct route_key -> peer index in the data word
 	uint64_t own_octets[4]; // a bit for each last octet that an address of our own has
 	unsigned n_own;

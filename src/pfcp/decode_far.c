@@ -91,6 +91,27 @@ static int take_outer_header_creation(struct decode *d, void *rule, const struct
 	return 0;
 }
 
+static int take_policy(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	const struct n4_env *env = d->env;
+	struct far_rule *far = rule;
+	struct pfcp_forwarding_policy value;
+
+	far->policy = 0;
+	if (ie->len == 0)
+		return 0;
+	if (pfcp_forwarding_policy_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	for (unsigned i = 0; i < env->n_policies; i++)
+		if (strlen(env->policies[i].name) == value.id.len &&
+		    memcmp(env->policies[i].name, value.id.data, value.id.len) == 0)
+			far->policy = (uint8_t)(i + 1);
+	if (far->policy == 0)
+		return decode_fault(d, PFCP_CAUSE_INVALID_FORWARDING_POLICY, ie->type,
+				    "forwarding policy that is not configured");
+	return 0;
+}
+
 // ToS or traffic class and its mask; the DSCP is its six high bits (8.2.12).
 static int take_marking(struct decode *d, void *rule, const struct pfcp_ie *ie)
 {
@@ -121,6 +142,7 @@ static const struct decode_row parameter_rows[] = {
 	{PFCP_IE_NETWORK_INSTANCE, false, take_ni},
 	{PFCP_IE_OUTER_HEADER_CREATION, false, take_outer_header_creation},
 	{PFCP_IE_TRANSPORT_LEVEL_MARKING, false, take_marking},
+	{PFCP_IE_FORWARDING_POLICY, false, take_policy},
 	{PFCP_IE_TRAFFIC_ENDPOINT_ID, false, take_linked_endpoint},
 	{PFCP_IE_3GPP_INTERFACE_TYPE, false,
 	 decode_nothing}, // says what network is behind the interface
@@ -138,6 +160,7 @@ static int take_parameters(struct decode *d, void *rule, const struct pfcp_ie *i
 		far->destination = 0;
 		far->ni = RULES_NI_NONE;
 		far->dscp = DSCP_NONE;
+		far->policy = 0;
 		far->has_endpoint = false;
 		outer_header_clear(far);
 		return 0;
@@ -157,6 +180,7 @@ static const struct decode_row copy_rows[] = {
 	{PFCP_IE_DESTINATION_INTERFACE, true, take_destination},
 	{PFCP_IE_OUTER_HEADER_CREATION, false, take_outer_header_creation},
 	{PFCP_IE_TRANSPORT_LEVEL_MARKING, false, take_marking},
+	{PFCP_IE_FORWARDING_POLICY, false, take_policy},
 };
 
 static int copy_add(struct decode *d, struct far_rule *far, const struct pfcp_ie *ie)

@@ -20,7 +20,7 @@ static const struct up_feature features[] = {
 	FEATURE(BUCP, false, "packets are buffered by the SMF"),
 	FEATURE(DDND, true, "downlink data notifications can be delayed"),
 	FEATURE(DLBD, true, "buffering can be limited in time"),
-	FEATURE(TRST, false, "traffic is steered by policies of the UPF"),
+	FEATURE(TRST, true, "traffic is steered by policies of the UPF"),
 	FEATURE(PFDM, true, "packet flow descriptions are managed"),
 	FEATURE(EMPU, true, "End Markers are sent by the UPF"),
 	FEATURE(PDIU, true, "traffic endpoints shorten PDIs"),

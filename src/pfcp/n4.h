@@ -119,6 +119,12 @@ struct n4_ni {
 	enum ue_to_ue ue_to_ue;
 };
 
+// A forwarding policy (TS 29.244 8.2.23); its number is its place in n4_env.policies, from 1.
+struct n4_policy {
+	const char *name;
+	uint8_t iface; // N6 interface that packets leave by
+};
+
 // The parts of the daemon that sessions are made in. All outlive the context.
 struct n4_env {
 	struct slots *slots;
@@ -133,6 +139,8 @@ struct n4_env {
 	const struct n4_ni *nis;
 	unsigned n_nis;
 	unsigned default_ni; // of rules that name none
+	const struct n4_policy *policies;
+	unsigned n_policies; // 255 at most
 	const struct predefined_rule *predefined;
 	unsigned n_predefined;
 	// The chain of a direction for rules with these needs (rules/compile.h); service_chain() but in tests.

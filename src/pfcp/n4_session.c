@@ -50,13 +50,17 @@ static int compile_conf_init(struct n4 *n4, struct n4_sessions *table)
 	const struct n4_env *env = &n4->env;
 
 	table->nis = calloc(env->n_nis + 1, sizeof(*table->nis));
-	if (!table->nis)
+	table->policy_ifaces = calloc(env->n_policies + 1, 1);
+	if (!table->nis || !table->policy_ifaces)
 		return -ENOMEM;
+	for (unsigned i = 0; i < env->n_policies; i++)
+		table->policy_ifaces[i] = env->policies[i].iface;
 	for (unsigned i = 0; i < env->n_nis; i++)
 		table->nis[i] = (struct compile_ni){.iface = env->nis[i].iface,
 						    .ue_to_ue = (uint8_t)env->nis[i].ue_to_ue};
 	table->compile = (struct compile_conf){
 		.nis = table->nis,
+		.policy_ifaces = table->policy_ifaces,
 		.n_nis = (uint16_t)env->n_nis,
 		.default_ni = env->default_ni < env->n_nis ? (uint16_t)env->default_ni
 							   : RULES_NI_NONE,
@@ -94,6 +98,7 @@ static void table_free(struct n4_sessions *table)
 	by_slot_fini(table);
 	remote_tunnels_free(table->remote_tunnels);
 	free(table->nis);
+	free(table->policy_ifaces);
 	free(table->edges);
 	rest_free(table->seids);
 	free(table->cp_buckets);

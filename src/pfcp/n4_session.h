@@ -132,6 +132,7 @@ struct n4_sessions {
 	struct remote_tunnels *remote_tunnels; // NULL: nobody wants to know
 	struct compile_conf compile;
 	struct compile_ni *nis; // what compile points to
+	uint8_t *policy_ifaces; // likewise
 };
 
 int n4_sessions_init(struct n4 *n4);

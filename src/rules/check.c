@@ -304,7 +304,11 @@ static int check_destination(const struct check *c, const struct far_rule *far, 
 	if (row->destination_cause != 0 && !(copy && row->for_copies))
 		return far_fault(c, far, row->destination_cause, RULE_IE_DESTINATION_INTERFACE,
 				 "destination interface that is not served");
-	if ((copy || row->needs_tunnel) && (far->action & APPLY_FORW) && far->ohc == 0)
+	if (far->policy && far->ohc)
+		return far_fault(c, far, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FORWARDING_POLICY,
+				 "a forwarding policy is for packets without an outer header");
+	if ((row->needs_tunnel || (copy && !far->policy)) && (far->action & APPLY_FORW) &&
+	    far->ohc == 0)
 		return far_fault(c, far, PFCP_CAUSE_CONDITIONAL_MISSING,
 				 RULE_IE_OUTER_HEADER_CREATION,
 				 "packets cannot go there without Outer Header Creation");

@@ -49,6 +49,7 @@ struct compile_conf {
 	uint16_t
 		default_ni; // stands for a Network Instance not given; RULES_NI_NONE: there is none
 	uint8_t default_iface; // the first N6 interface, where there is no default network instance
+	const uint8_t *policy_ifaces; // N6 interface of each forwarding policy
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // needs: NEEDS_ bits
 	void *chain_ctx;
 	unsigned walk_max; // alternatives of a direction that are walked, more are classified; 0:

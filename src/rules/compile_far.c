@@ -96,6 +96,13 @@ static int to_route(struct far_build *b, const struct far_use *use, struct far *
 	struct compile_ni ni = compile_ni_get(b->conf, use->rule->ni);
 	bool to_others = use->up && !use->copy; // it may be for another UE
 
+	if (use->rule->policy) { // it says where to, but isolates nobody less
+		far->to = FAR_TO_STEERED;
+		far->place = use->rule->policy;
+		far->iface = b->conf->policy_ifaces[use->rule->policy - 1];
+		far->flags |= to_others ? ue_flags[ni.ue_to_ue] & FAR_F_UE_DROP : 0;
+		return 0;
+	}
 	far->to = far->dscp == FAR_DSCP_COPY ? FAR_TO_ROUTE : FAR_TO_STEERED;
 	far->iface = ni.iface;
 	far->flags |= to_others ? ue_flags[ni.ue_to_ue] : 0;

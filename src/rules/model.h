@@ -137,9 +137,10 @@ struct far_rule {
 	uint8_t bar;
 	bool has_endpoint; // Linked Traffic Endpoint ID: where packets of the other direction come in
 	uint8_t endpoint;
-	uint8_t ohc;   // OHC_ bits, 0: no outer header is created
-	uint8_t dscp;  // Transport Level Marking, the DSCP; 0xff: none
-	uint32_t teid; // host order
+	uint8_t ohc;    // OHC_ bits, 0: no outer header is created
+	uint8_t dscp;   // Transport Level Marking, the DSCP; 0xff: none
+	uint8_t policy; // number of the forwarding policy, from 1; 0: none
+	uint32_t teid;  // host order
 	uint16_t port;
 	struct in_addr v4;
 	struct in6_addr v6;

@@ -65,7 +65,8 @@ enum far_to {
 	FAR_TO_LINE,    // GTP-U tunnel in the session's down line
 	FAR_TO_PLACE,   // GTP-U tunnel number `place` in the session's cold record
 	FAR_TO_UDP,     // the same, a tunnel of plain UDP towards N6
-	FAR_TO_STEERED, // plain IP, marked with `dscp`, by route of interface `iface`
+	FAR_TO_STEERED, // plain IP, marked with `dscp`, by forwarding policy `place` or, if that is 0, by
+			// route of interface `iface`
 };
 
 #define RULESET_MAX_PLACES 6 // tunnels that one session sends to besides the one in its down line
@@ -76,7 +77,7 @@ struct far {
 	uint8_t action; // APPLY_ bits (rules/model.h)
 	uint8_t to;     // enum far_to; NOWHERE unless the action is FORW
 	uint8_t iface;  // FAR_TO_ROUTE, FAR_TO_STEERED
-	uint8_t place;  // FAR_TO_PLACE, FAR_TO_UDP
+	uint8_t place;  // FAR_TO_PLACE, FAR_TO_UDP, FAR_TO_STEERED
 	uint8_t dscp; // of the header that is put on, or of the packet where none is; FAR_DSCP_COPY:
 		      // the user packet's
 	uint8_t flags;

@@ -27,6 +27,18 @@ static struct rte_mbuf *user_copy(struct worker *w, const struct pkt *p)
 	return m;
 }
 
+static void copy_finish(struct worker *w, struct pkt *copy, const struct far *far)
+{
+	const struct peer *peer = &w->peers[copy->peer];
+
+	if (peer_is_tunnel(peer))
+		leave_headers(w, copy, far, &no_flow);
+	else
+		leave_link(w, copy, peer);
+	if (copy->chain)
+		leave_send(w, copy, peer);
+}
+
 static void copy_send(struct worker *w, const struct pkt *p, const struct far *far)
 {
 	struct pkt copy = *p;
@@ -40,12 +52,12 @@ static void copy_send(struct worker *w, const struct pkt *p, const struct far *f
 	worker_count(w, COUNTER_copies, 1);
 	copy.l4 = (uint16_t)(p->l4 - p->user);
 	copy.user = 0;
-	leave_by_tunnel(w, &copy, far);
-	if (!copy.chain)
-		return;
-	leave_headers(w, &copy, far, &no_flow);
+	if (far->to == FAR_TO_PLACE)
+		leave_by_tunnel(w, &copy, far);
+	else
+		leave_otherwise(w, &copy, far, rte_pktmbuf_mtod(copy.mbuf, uint8_t *));
 	if (copy.chain)
-		leave_send(w, &copy, &w->peers[copy.peer]);
+		copy_finish(w, &copy, far);
 }
 
 void copy_once(struct worker *w, const struct pkt *p, const struct far *far)

@@ -1,5 +1,5 @@
-// The rarer ways in which packets leave (leave.h): from UE to UE, UDP tunnels towards N6 and marked packets (TS 29.244
-// 8.2.12, 8.2.56; TS 23.501 5.8.2.7), tunnels over IPv6.
+// The rarer ways in which packets leave (leave.h): from UE to UE, UDP tunnels towards N6, forwarding policies and marks
+// (TS 29.244 8.2.12, 8.2.23, 8.2.56; TS 23.501 5.8.2.7), tunnels over IPv6.
 //
 // Workers.
 
@@ -58,6 +58,25 @@ static void mark(uint8_t *user, unsigned family, uint8_t dscp)
 	}
 }
 
+// To the neighbour that the policy names for the family, or as its network's routes say. What no router forwards, and
+// what is for the UPF itself, leaves neither way.
+static void leave_by_policy(struct worker *w, struct pkt *p, const struct far *far,
+			    const uint8_t *user)
+{
+	const struct route_policy *policy = &w->routes->policies[far->place - 1];
+	uint16_t hop = p->family == 4 ? policy->hop_v4 : policy->hop_v6;
+
+	if (hop == PEER_NONE || !leave_routable(user, p->family)) {
+		leave_by_route(w, p, far, user);
+		return;
+	}
+	if (leave_met_ue(w, p, far, user))
+		return;
+	p->peer = hop;
+	if (route_own(w->routes, p->family, leave_dst(user, p->family)))
+		pkt_drop(w, p, DROP_own_address);
+}
+
 void leave_otherwise(struct worker *w, struct pkt *p, const struct far *far, uint8_t *user)
 {
 	switch ((enum far_to)far->to) {
@@ -65,8 +84,12 @@ void leave_otherwise(struct worker *w, struct pkt *p, const struct far *far, uin
 		leave_by_tunnel(w, p, far);
 		return;
 	case FAR_TO_STEERED:
-		mark(user, p->family, far->dscp);
-		leave_by_route(w, p, far, user);
+		if (far->dscp != FAR_DSCP_COPY)
+			mark(user, p->family, far->dscp);
+		if (far->place)
+			leave_by_policy(w, p, far, user);
+		else
+			leave_by_route(w, p, far, user);
 		return;
 	default:
 		pkt_drop(w, p, DROP_far_none);

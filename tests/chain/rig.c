@@ -272,6 +272,13 @@ static void make_neigh(struct rig *rig)
 
 	for (unsigned i = 0; i < RIG_IFACES; i++)
 		iface_fill(rig, i, &conf.ifaces[i]);
+	if (rig->conf.policies) {
+		conf.n_policies = 2;
+		conf.policies[0] = (struct neigh_policy){RIG_N6, addr_of(RIG_HOP),
+							 addr_of(RIG_HOP6)};
+		conf.policies[1] = (struct neigh_policy){.iface = RIG_N6,
+							 .next_hop_v4 = addr_of(RIG_HOP2)};
+	}
 	rig->control.mbufs = rig->pool;
 	rig->control.neigh = neigh_new(&conf);
 	if (!rig->control.neigh)

@@ -57,6 +57,7 @@ struct rig_conf {
 	enum ue_to_ue ue_to_ue;        // UE_TO_UE_DIRECT but when asked for
 	bool one_device;             // both interfaces share the queues of one, and differ by VLAN
 	const struct service *extra; // a service beside those of the tree
+	bool policies; // forwarding policies 1, by RIG_HOP and RIG_HOP6, and 2, by RIG_HOP2
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // NULL: service_chain
 	unsigned mbufs;                                        // 0: 8192
 	struct buffer_limits buffers;                          // of 0: RIG_BUFFER_
@@ -154,6 +155,7 @@ enum rig_variant {
 	RIG_COPIES_HELD,  // the same, and they are held
 	RIG_UDP,          // uplink leaves in a UDP tunnel to RIG_UDP_END
 	RIG_MARK,         // uplink is marked EF
+	RIG_POLICY,       // uplink goes to RIG_HOP, RIG_HOP6, with a duplicate to RIG_HOP2 if IPv4
 	RIG_VARIANTS
 };
 struct rules *rig_variant_new(enum rig_variant variant, uint32_t n);
@@ -168,6 +170,9 @@ struct rules *rig_variant_new(enum rig_variant variant, uint32_t n);
 #define RIG_LI_PORT 4711
 #define RIG_UDP_END "192.0.2.20" // behind the gateway
 #define RIG_UDP_PORT 4712
+#define RIG_HOP "10.10.6.7"
+#define RIG_HOP6 "fd00:6::7"
+#define RIG_HOP2 "10.10.6.8"
 #define RIG_GNB2_TEID 0x22000000u // each plus the session's number
 #define RIG_RELAY_TEID 0x33000000u
 #define RIG_SMF_TEID 0x44000000u

@@ -274,6 +274,17 @@ static void mark(struct rules *rules, uint32_t n)
 	rules_far_lookup(rules, 2)->dscp = 46;
 }
 
+static void policy(struct rules *rules, uint32_t n)
+{
+	struct far_rule *far = rules_far_lookup(rules, 2);
+
+	far->action |= APPLY_DUPL;
+	far->policy = 1;
+	copy_add(far, 0, "0.0.0.0", 0);
+	far->copies[0].destination = IF_CORE;
+	far->copies[0].policy = 2;
+}
+
 struct rules *rig_variant_new(enum rig_variant variant, uint32_t n)
 {
 	static void (*const makers[RIG_VARIANTS])(struct rules *, uint32_t) = {
@@ -305,6 +316,7 @@ struct rules *rig_variant_new(enum rig_variant variant, uint32_t n)
 		[RIG_COPIES_HELD] = copies_held,
 		[RIG_UDP] = udp,
 		[RIG_MARK] = mark,
+		[RIG_POLICY] = policy,
 	};
 	struct rules *rules = rig_rules_new(n);
 

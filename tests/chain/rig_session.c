@@ -238,9 +238,11 @@ static void peers_take(struct rig *rig, struct rig_session *s, const struct comp
 static void rules_take(struct rig *rig, struct rig_session *s, struct rules *rules,
 		       struct compiled *compiled)
 {
+	static const uint8_t policy_ifaces[] = {RIG_N6, RIG_N6};
 	const struct compile_ni ni = {RIG_N6, (uint8_t)rig->conf.ue_to_ue};
 	const struct compile_conf conf = {
 		.nis = &ni,
+		.policy_ifaces = policy_ifaces,
 		.n_nis = 1,
 		.default_iface = RIG_N6,
 		.chain = rig->conf.chain,

@@ -232,6 +232,101 @@ static void marks(void)
 	each_setting(mark_in);
 }
 
+// --- forwarding policies ---------------------------------------------------------------------------------
+
+// Answers what was asked by N6, each neighbour with its own link address: 2, and the last octets of its address.
+static void resolve_n6(struct rig *rig)
+{
+	uint8_t question[RIG_FRAME_MAX], answer[RIG_FRAME_MAX];
+	size_t bytes;
+
+	rig_settle(rig);
+	while ((bytes = rig_recv(rig, RIG_N6, question)) > 0) {
+		const uint8_t *target = question + ETH_BYTES + 24; // ARP's
+		uint8_t mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 6};
+
+		if (be16_get(question + 12) == ETH_TYPE_IP6)
+			target = question + ETH_BYTES + IP6_BYTES + 8 + 12;
+		mac[5] = target[3];
+		bytes = rig_answer(question, mac, answer);
+		if (bytes)
+			rig_send(rig, RIG_N6, 0, answer, bytes);
+		rig_settle(rig);
+	}
+}
+
+// The next frame that leaves by N6 goes to the neighbour with this last octet, and holds the packet.
+static void expect_hop(const struct setting *s, uint8_t octet, const uint8_t *user,
+		       uint32_t user_bytes)
+{
+	const uint8_t mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 6, octet};
+	uint8_t out[RIG_FRAME_MAX];
+
+	CU_ASSERT_EQUAL_FATAL(rig_recv(s->rig, RIG_N6, out), ETH_BYTES + user_bytes);
+	CU_ASSERT_EQUAL(memcmp(out, mac, sizeof(mac)), 0);
+	CU_ASSERT_EQUAL(memcmp(out + ETH_BYTES, user, user_bytes), 0);
+}
+
+// Policy 1 names a neighbour for each family, policy 2, of the duplicate, for IPv4 alone.
+static void policy_in(unsigned n_workers, unsigned via, bool v6)
+{
+	const struct rig_conf conf = {.n_workers = n_workers, .n_slots = 64, .policies = true};
+	const struct setting s = {.rig = rig_new(&conf), .v6 = v6, .up = true, .via = via};
+	struct rules *rules = rig_variant_new(RIG_POLICY, 0);
+	static const char *const own[] = {RIG_N6_ADDR, RIG_N6_ADDR6};
+	struct rig_flow flow = {.proto = IPPROTO_UDP, .dn_port = 53, .ttl = 9, .v6 = v6, .qfi = 1};
+	uint8_t after[RIG_FRAME_MAX];
+	struct rig_session session;
+	struct sent sent;
+
+	rig_session_add(s.rig, 0, rules, &session);
+	rules_free(rules);
+	resolve_n6(s.rig);
+	send_one(&s, &session, &sent);
+	memcpy(after, sent.user, sent.user_bytes);
+	hop(&s, after);
+	expect_hop(&s, v6 ? 2 : 8, sent.user, sent.user_bytes);
+	expect_hop(&s, 7, after, sent.user_bytes);
+	CU_ASSERT_EQUAL(chain_drain(s.rig, RIG_N6), 0);
+	// The way is no way to the UPF itself, nor to groups: the packet and its duplicate are dropped.
+	flow.dn = own[v6];
+	CU_ASSERT_EQUAL(chain_forwarded(s.rig, &session, true, &flow, via), 0);
+	CU_ASSERT_EQUAL(rig_drops(s.rig, DROP_own_address), 2);
+	flow.dn = v6 ? "ff02::1" : "224.0.0.9";
+	CU_ASSERT_EQUAL(chain_forwarded(s.rig, &session, true, &flow, via), 0);
+	CU_ASSERT_EQUAL(rig_drops(s.rig, DROP_not_routable), 2);
+	rig_session_del(s.rig, &session);
+	rig_end(s.rig);
+}
+
+static void policies(void)
+{
+	for (unsigned n_workers = 1; n_workers <= 2; n_workers++)
+		for (unsigned via = 0; via < n_workers; via++) {
+			policy_in(n_workers, via, false);
+			policy_in(n_workers, via, true);
+		}
+}
+
+// While the neighbour's link address is not known the packets wait for it.
+static void policy_waits(void)
+{
+	const struct rig_conf conf = {.n_workers = 1, .n_slots = 64, .policies = true};
+	const struct rig_flow flow = {.proto = IPPROTO_UDP, .dn_port = 53, .ttl = 9, .qfi = 1};
+	struct rules *rules = rig_variant_new(RIG_POLICY, 0);
+	struct rig *rig = rig_new(&conf);
+	uint8_t frame[RIG_FRAME_MAX];
+	struct rig_session session;
+
+	rig_session_add(rig, 0, rules, &session);
+	rules_free(rules);
+	rig_send(rig, RIG_N3, 0, frame, rig_frame_up(rig, &session, &flow, frame));
+	rig_resolve(rig);
+	CU_ASSERT_EQUAL(chain_drain(rig, RIG_N6), 2);
+	rig_session_del(rig, &session);
+	rig_end(rig);
+}
+
 // --- duplicates ------------------------------------------------------------------------------------------
 
 // The two duplicates of RIG_COPIES are on their way, as the packet came in, and nothing else by N3.
@@ -424,6 +519,8 @@ static CU_TestInfo tests[] = {
 	{"UDP tunnels", udp_tunnels},
 	{"UDP tunnels: too big", udp_too_big},
 	{"marks", marks},
+	{"forwarding policies", policies},
+	{"forwarding policies: unresolved", policy_waits},
 	{"duplicates", copies},
 	{"duplicates of what is dropped", copies_of_dropped},
 	{"duplicates of what is held", copies_of_held},

@@ -1,4 +1,4 @@
-"""What FARs do beyond plain forwarding, through the real daemon: duplicates, UDP tunnels, marks.
+"""What FARs do beyond plain forwarding, through the real daemon: duplicates, UDP tunnels, marks, policies.
 
 Duplicates and tunnels end at sockets of the kernel's, so that what arrives has right headers and
 checksums; the data network's own answers show that the user's packets still go their way.
@@ -15,7 +15,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
-LI_FUNCTION = 4
+LI_FUNCTION, INVALID_FORWARDING_POLICY = 4, 70
 CORE = {4: topology.N6_DN, 6: topology.N6_DN6}
 UPF = {4: topology.N6_UPF, 6: topology.N6_UPF6}
 LI = {4: topology.N3_GNB, 6: topology.N3_GNB6}
@@ -169,3 +169,39 @@ def test_mark(scene, inner):
         scene.up(ue, datagram(ue, CORE[inner], 1000, SINK))
         data, told, _flags, _sender = sink.recvmsg(2048, 64)
     assert data == PAYLOAD and told[0][2][0] == 0xB8
+
+
+NOBODY = {4: "10.10.6.200", 6: "fd00:6::200"}  # on the data network's link
+
+
+def policy(name=topology.POLICY):
+    """A Forwarding Policy."""
+    return scapy_pfcp.IE_ForwardingPolicy(policy_identifier=name)
+
+
+@pytest.mark.parametrize("inner", VERSIONS)
+def test_policy(scene, inner):
+    """A policy's next hop gets what nobody on the link would; without it that does not leave."""
+    ue = scene.attach()
+    packet = datagram(ue, NOBODY[inner], 1000, SINK)
+    update_far(ue, 2, rules.action(FORW=1), parameters(rules.towards(rules.CORE), policy()))
+    scene.up(ue, packet)
+    frame = Ether(scene.n6.receive(lambda octets: PAYLOAD in octets))
+    assert (frame.dst, frame[IPv6 if inner == 6 else IP].dst) == (scene.network.dn.mac("n6"),
+                                                                  NOBODY[inner])
+    far = scene.daemon.ctl("show", "session", hex(ue.session.up_seid))["fars"][1]
+    assert (far["id"], far["policy"]) == (2, topology.POLICY)
+    update_far(ue, 2, parameters(
+        rules.towards(rules.CORE), scapy_pfcp.IE_NotImplemented(ietype=41)))  # an empty one
+    scene.assert_forwards(ue)
+
+
+def test_unknown_policy(scene):
+    """Refused by its cause, IE and rule; the session goes on as it was."""
+    ue = scene.attach()
+    answer = ue.session.modify(scapy_pfcp.IE_UpdateFAR(IE_list=[
+        scapy_pfcp.IE_FAR_Id(id=2), parameters(rules.towards(rules.CORE), policy("none"))]))
+    assert pfcp.cause(answer) == INVALID_FORWARDING_POLICY
+    assert pfcp.ie(answer, scapy_pfcp.IE_OffendingIE).type == 41
+    scene.assert_forwards(ue)
+    assert topology.POLICY in str(scene.daemon.ctl("show", "config"))

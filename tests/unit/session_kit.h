@@ -99,6 +99,7 @@ static const struct predefined_rule *kit_predefined;
 static unsigned kit_n_predefined;
 
 static struct prefix kit_pools[2]; // of "internet"
+static const struct n4_policy kit_policies[] = {{"first", KIT_N6}, {"inspection", KIT_N6}};
 static const struct n4_ni kit_nis[] = {{"internet", KIT_N6, kit_pools, 2}, {"ims.example", KIT_N6}};
 
 // --- the parts that are not real -------------------------------------------------------------------------
@@ -265,6 +266,8 @@ static inline void kit_open(const struct kit_conf *conf)
 	env.n_ifaces = conf->n9 ? 3 : 2;
 	env.nis = kit_nis;
 	env.n_nis = 2;
+	env.policies = kit_policies;
+	env.n_policies = 2;
 	env.predefined = kit_predefined;
 	env.n_predefined = kit_n_predefined;
 	env.chain = kit_chain;

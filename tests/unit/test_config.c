@@ -65,6 +65,8 @@ static const struct setting base[] = {
 	{"predefined_rules", "flows", "[permit out 6 from any 80 to assigned]"},
 	{"predefined_rules", "action", "forward"},
 	{"predefined_rules", "network_instance", "internet"},
+	{"forwarding_policies", "name", "inspection"},
+	{"forwarding_policies", "network_instance", "internet"},
 	{"applications", "name", "web"},
 	{"applications", "flow", "permit out ip from 192.0.2.1 to assigned"},
 	{"n4", "address", "192.0.2.10"},
@@ -80,6 +82,7 @@ static const char *const sections[] = {"node",
 				       "network_instances",
 				       "predefined_rules",
 				       "applications",
+				       "forwarding_policies",
 				       "n4",
 				       "gtpu",
 				       "cli"};
@@ -87,7 +90,8 @@ static const char *const sections[] = {"node",
 static bool is_list(const char *section)
 {
 	return strcmp(section, "interfaces") == 0 || strcmp(section, "network_instances") == 0 ||
-	       strcmp(section, "predefined_rules") == 0 || strcmp(section, "applications") == 0;
+	       strcmp(section, "predefined_rules") == 0 || strcmp(section, "applications") == 0 ||
+	       strcmp(section, "forwarding_policies") == 0;
 }
 
 static void add(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -412,6 +416,20 @@ static const struct {
 	{"predefined_rules", "network_instance", "Internet", "Internet", NULL},
 	{"predefined_rules", "network_instance", "ims", NULL,
 	 "no network instance is named \"ims\""},
+	{"forwarding_policies", "name", NULL, NULL, "is missing"},
+	{"forwarding_policies", "name", "\"\"", NULL, "must not be empty"},
+	{"forwarding_policies", "network_instance", NULL, "\"\"", NULL},
+	{"forwarding_policies", "network_instance", "ims", NULL,
+	 "no network instance is named \"ims\""},
+	{"forwarding_policies", "next_hop", NULL, "", NULL},
+	{"forwarding_policies", "next_hop", "192.0.2.7", "192.0.2.7", NULL},
+	{"forwarding_policies", "next_hop", "\"fe80::1\"", NULL, "is not an IPv4 address"},
+	{"forwarding_policies", "next_hop", "192.0.3.1", NULL,
+	 "is in none of the interface's subnets"},
+	{"forwarding_policies", "next_hop", "192.0.2.10", NULL, "is the interface's own address"},
+	{"forwarding_policies", "next_hop6", "fe80::7", "\"fe80::7\"", NULL},
+	{"forwarding_policies", "next_hop6", "2001:db8::7", NULL,
+	 "is in none of the interface's subnets"},
 	{"n4", "address", NULL, NULL, "is missing"},
 	{"n4", "address", "\"::1\"", "\"::1\"", NULL},
 	{"n4", "address", "192.0.2", NULL, "\"192.0.2\" is not an IP address"},

@@ -47,6 +47,8 @@ static struct rte_ring *ring_make(unsigned i)
 	return ring;
 }
 
+static const struct n4_policy policies[] = {{.name = "inspection"}};
+
 static void parts_open(void)
 {
 	clock_stop();
@@ -63,7 +65,9 @@ static void parts_open(void)
 				 .ifaces = ifaces,
 				 .n_ifaces = 2,
 				 .nis = nis,
-				 .n_nis = 1};
+				 .n_nis = 1,
+				 .policies = policies,
+				 .n_policies = 1};
 	CU_ASSERT_EQUAL_FATAL(n4_sessions_init(&n4), 0);
 	memset(&assoc, 0, sizeof(assoc));
 	CU_ASSERT_EQUAL_FATAL(node_id_parse("smf.example", &assoc.id), 0);
@@ -126,6 +130,7 @@ static struct n4_session *session_open5gs(uint64_t seid)
 	}
 	kit_open5gs_gnb(rules, 0x1234, "192.0.2.99");
 	copies_add(rules_far_lookup(rules, 1));
+	rules_far_lookup(rules, 2)->policy = 1;
 	return session_make(seid, rules);
 }
 
@@ -352,7 +357,7 @@ static void test_associations(void)
 		"\"heartbeats_tx\":0,\"path_failures\":0,"
 		"\"cp_features\":[\"LOAD\",\"PSUCC\",\"0x8000000000\"]}],"
 		"\"smfs\":[{\"smf\":\"192.0.2.4\",\"state\":\"waiting\",\"tries\":0,\"failures\":0,"
-		"\"cause\":null,\"next_ms\":0}],\"up_features\":[\"DDND\",\"DLBD\",\"FTUP\",";
+		"\"cause\":null,\"next_ms\":0}],\"up_features\":[\"DDND\",\"DLBD\",\"TRST\",";
 	struct prefix smf;
 	struct endpoint from;
 	struct node_id id;

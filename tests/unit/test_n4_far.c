@@ -225,12 +225,58 @@ static void test_udp(void)
 	kit_close();
 }
 
+// 8.2.23: by name, in creation, in an update that changes or takes away, and for duplicates.
+static void test_policy(void)
+{
+	const struct ruleset *rs;
+	const struct far *far;
+	uint64_t seid;
+
+	kit_open(&conf);
+	establish_begin(1);
+	PDR(.id = 2, .source = ACCESS, .fteid = CH_V4, .removal = true, .far = 2,
+	    .ue_v4 = "10.45.0.2");
+	FAR(.id = 2, .action = FORW | DUPL, .to = true, .destination = CORE,
+	    .to_hex = "0029000b 0a 696e7370656374696f6e",
+	    .hex = "0005000f 002a000102 00290006 05 6669727374");
+	msg_send();
+	CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
+	seid = up_seid();
+	rs = block_of(seid);
+	far = ruleset_far(rs, rs->pdrs[0].far);
+	CU_ASSERT(far[0].to == FAR_TO_STEERED && far[0].place == 2 && far[0].iface == KIT_N6);
+	CU_ASSERT(far[1].to == FAR_TO_STEERED && far[1].place == 1 && far[1].iface == KIT_N6);
+	msg_begin(52, seid);
+	FAR(.id = 2, .update = true, .to = true, .destination = CORE,
+	    .to_hex = "00290006 05 6669727374");
+	msg_send();
+	CU_ASSERT_EQUAL(answer_cause(), 1);
+	rs = block_of(seid);
+	CU_ASSERT_EQUAL(ruleset_far(rs, rs->pdrs[0].far)->place, 1);
+	msg_begin(52, seid);
+	FAR(.id = 2, .update = true, .to = true, .destination = CORE,
+	    .to_hex = "00290005 04 66697273");
+	msg_send();
+	CU_ASSERT_EQUAL(answer_cause(), 70);
+	CU_ASSERT_EQUAL(answer_number(40), 41);
+	CU_ASSERT(failed_kind() == 1 && failed_id() == 2);
+	msg_begin(52, seid);
+	FAR(.id = 2, .update = true, .to = true, .destination = CORE, .to_hex = "00290000");
+	msg_send();
+	CU_ASSERT_EQUAL(answer_cause(), 1);
+	rs = block_of(seid);
+	far = ruleset_far(rs, rs->pdrs[0].far);
+	CU_ASSERT(far[0].to == FAR_TO_ROUTE && far[1].place == 1);
+	kit_close();
+}
+
 static CU_TestInfo tests[] = {
 	{"duplicates: created", test_created},
 	{"duplicates: updated", test_updated},
 	{"duplicates: switched off and on", test_switched},
 	{"duplicates: too many tunnels", test_too_many},
 	{"UDP tunnels", test_udp},
+	{"forwarding policies", test_policy},
 	CU_TEST_INFO_NULL,
 };
 

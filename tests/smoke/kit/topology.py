@@ -22,6 +22,7 @@ PREDEFINED_RULES = [
     {"name": "no-discard", "flows": ["permit out udp from any 9 to assigned"], "action": "drop"},
     {"name": "echo", "flows": ["permit out udp from any 7 to assigned"], "action": "forward"},
 ]
+POLICY = "detour"  # a forwarding policy: all goes to the data network's host
 UE_POOL, UE_POOL6 = "10.45.0.0/16", "2001:db8:cafe::/48"
 DNN = "internet"
 APPLICATION, APPLICATION_PORT = "configured", 18007  # of the data network's host
@@ -82,6 +83,7 @@ def configuration(mode, control_socket, workers=1):
             "name": APPLICATION,
             "flow": f"permit out 17 from {N6_DN} {APPLICATION_PORT} to assigned"}],
         "predefined_rules": PREDEFINED_RULES,
+        "forwarding_policies": [{"name": POLICY, "next_hop": N6_DN, "next_hop6": N6_DN6}],
         "n4": {"address": N4_UPF},
         "gtpu": {"error_quiet_ms": 0},
         "cli": {"socket": str(control_socket)},
