@@ -7,6 +7,7 @@
 #include "packet/gtpu.h"
 #include "packet/ip.h"
 #include "packet/l4.h"
+#include "worker/mailbox.h"
 
 #define AT_ONCE 4
 #define SPORT 40000
@@ -322,6 +323,79 @@ static void end_marker_in(struct rig *rig)
 	}
 }
 
+// A session's rules that send its downlink to another gNB, and what stands for that in its owner's mail.
+static void switch_post(struct rig *rig, const struct rig_session *s,
+			const struct rig_session *other)
+{
+	struct mail *mail = mail_new(MAIL_SESSION_SET, NULL, NULL);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mail);
+	mail->session.image = (struct session_image){
+		.slot = s->slot.index,
+		.version = s->slot.version,
+		.teid = s->teid,
+		.rules = s->rules,
+		.ue_v4 = s->ue_v4.v4,
+		.line_out = {.teid = rte_cpu_to_be_32(RIG_GNB2_TEID), .peer = other->peer},
+	};
+	memcpy(&mail->session.image.ue_v6, s->ue_v6.v6, 8);
+	mail->session.n_end_markers = 1;
+	mail->session.end_markers[0] = (struct session_place){.teid = rte_cpu_to_be_32(s->gnb_teid),
+							      .peer = s->peer};
+	mail_post(rig->control.workers[s->slot.owner], mail);
+}
+
+// The next frame that left by N3 is such a message into this tunnel.
+static void expect_message(struct rig *rig, uint8_t type, uint32_t teid)
+{
+	uint8_t frame[RIG_FRAME_MAX];
+	const uint8_t *gtpu = frame + rig_gtpu_at(rig);
+
+	CU_ASSERT_FATAL(rig_recv(rig, RIG_N3, frame) >= rig_gtpu_at(rig) + GTPU_BYTES);
+	CU_ASSERT_EQUAL(gtpu[1], type);
+	CU_ASSERT_EQUAL(be32_get(gtpu + 4), teid);
+}
+
+// On a path switch the End Marker is behind all that went to the old gNB, and ahead of all that goes to the new one,
+// whichever worker the packets come to (TS 23.501 5.6.3, TS 29.244 5.2.3.1).
+static void path_switch_in(struct rig *rig)
+{
+	const unsigned before = 3, after = 40; // more than a group
+	struct rules *rules = rig_rules_new(1);
+	struct rig_session s, other;
+	uint8_t frame[RIG_FRAME_MAX];
+	size_t bytes;
+
+	rules_far_lookup(rules, 1)->v4.s_addr = addr_of(RIG_GNB2).v4;
+	rig_session_add(rig, 0, NULL, &s);
+	rig_session_add(rig, 1, rules, &other);
+	rules_free(rules);
+	rig_resolve(rig);
+	CU_ASSERT_NOT_EQUAL(s.peer, other.peer);
+	bytes = rig_frame_down(rig, &s, &flow, frame);
+	for (unsigned i = 0; i < before; i++)
+		rig_send(rig, RIG_N6, i % rig->conf.n_workers, frame, bytes);
+	rig_settle(rig);
+	for (unsigned i = 0; i < after; i++)
+		rig_send(rig, RIG_N6, i % rig->conf.n_workers, frame, bytes);
+	switch_post(rig, &s, &other);
+	rig_settle(rig);
+	for (unsigned i = 0; i < before; i++)
+		expect_message(rig, GTPU_GPDU, s.gnb_teid);
+	expect_message(rig, GTPU_END_MARKER, s.gnb_teid);
+	for (unsigned i = 0; i < after; i++)
+		expect_message(rig, GTPU_GPDU, RIG_GNB2_TEID);
+	CU_ASSERT_EQUAL(chain_drain(rig, RIG_N3), 0);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_end_marker_sent), 1);
+	rig_session_del(rig, &s);
+	rig_session_del(rig, &other);
+}
+
+static void path_switch(void)
+{
+	each_rig(path_switch_in);
+}
+
 static void end_marker(void)
 {
 	each_rig(end_marker_in);
@@ -424,6 +498,7 @@ static CU_TestInfo tests[] = {
 	{"extension header that must be understood", required},
 	{"echo", echoes},
 	{"End Markers", end_marker},
+	{"End Markers: path switch", path_switch},
 	{"UDP checksums", sums},
 	{"users' port 2152", port_2152},
 	{"TEID of the session before", next_session},

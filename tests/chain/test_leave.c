@@ -3,7 +3,8 @@
 //
 // What is expected is read byte by byte from what the headers must say; the user packet is compared with what was sent.
 
-#include "base/clock.h"
+#include <errno.h>
+
 #include "chain.h"
 #include "packet/gtpu.h"
 #include "packet/ip.h"
@@ -198,6 +199,44 @@ static void udp_too_big(void)
 		rig_session_del(rig, &session);
 		rig_end(rig);
 	}
+}
+
+static int take(struct rig *rig, const char *text, uint16_t port, uint16_t *ret_peer)
+{
+	struct addr addr = addr_of(text);
+
+	return neigh_udp_take(rig->control.neigh, RIG_N6, &addr, port, ret_peer);
+}
+
+// One peer for each far end and port; none for what the interface cannot reach, nor for the UPF itself. All are given
+// back.
+static void udp_peers(void)
+{
+	static const char *const own[] = {RIG_N6_ADDR, RIG_N6_ADDR6, RIG_N3_ADDR, RIG_N4_ADDR};
+	struct rig_conf conf = {.n_workers = 2, .n_slots = 4, .no_gateway = true};
+	struct rig *rig = rig_new(&conf);
+	unsigned used = neigh_peers_used(rig->control.neigh);
+	uint16_t a, b, c, d, none = PEER_NONE;
+
+	for (unsigned i = 0; i < RTE_DIM(own); i++)
+		CU_ASSERT_EQUAL(take(rig, own[i], 5, &none), -ENETUNREACH);
+	CU_ASSERT_EQUAL(take(rig, RIG_UDP_END, 5, &none), -ENETUNREACH);
+	CU_ASSERT_EQUAL(take(rig, "2001:db8::77", 5, &none), -ENETUNREACH);
+	CU_ASSERT_EQUAL(none, PEER_NONE);
+	CU_ASSERT_EQUAL_FATAL(take(rig, RIG_LI_UDP, 5, &a), 0);
+	CU_ASSERT_EQUAL_FATAL(take(rig, RIG_LI_UDP, 6, &b), 0);
+	CU_ASSERT_EQUAL_FATAL(take(rig, RIG_LI_UDP, 5, &c), 0);
+	CU_ASSERT_EQUAL_FATAL(take(rig, "fd00:6::5", 5, &d), 0);
+	CU_ASSERT(a == c && a != b && a != d && b != d);
+	rig_resolve(rig);
+	CU_ASSERT_EQUAL(neigh_peers_used(rig->control.neigh), used + 3);
+	neigh_tunnel_give(rig->control.neigh, a);
+	neigh_tunnel_give(rig->control.neigh, b);
+	neigh_tunnel_give(rig->control.neigh, c);
+	neigh_tunnel_give(rig->control.neigh, d);
+	rig_settle(rig);
+	CU_ASSERT_EQUAL(neigh_peers_used(rig->control.neigh), used);
+	rig_end(rig);
 }
 
 static void mark_in(const struct setting *s)
@@ -518,6 +557,7 @@ static void many(void)
 static CU_TestInfo tests[] = {
 	{"UDP tunnels", udp_tunnels},
 	{"UDP tunnels: too big", udp_too_big},
+	{"UDP tunnels: peers", udp_peers},
 	{"marks", marks},
 	{"forwarding policies", policies},
 	{"forwarding policies: unresolved", policy_waits},
