@@ -37,13 +37,14 @@ static int parse(struct values *to, const char *line)
 {
 	static char copy[512];
 	char *argv[32] = {"engine"}, *save = NULL;
+	const struct option_table tables[] = {{rows, 3, to}, {rows + 3, N(rows) - 3, to}};
 	int argc = 1;
 
 	snprintf(copy, sizeof(copy), "%s", line);
 	for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		argv[argc++] = word;
 	memset(to, 0, sizeof(*to));
-	return options_parse(rows, N(rows), "engine", argc, argv, to);
+	return options_parse(tables, N(tables), "engine", argc, argv);
 }
 
 static void test_defaults(void)

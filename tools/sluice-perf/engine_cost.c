@@ -243,7 +243,8 @@ static int run_cost(int argc, char **argv)
 	struct cost_options o = {0};
 	struct cost_run run = {.o = &o};
 	uint32_t max_mbufs = 0;
-	int rc = options_parse(rows, RTE_DIM(rows), "cost [OPTION...]", argc, argv, &o);
+	const struct option_table table = {rows, RTE_DIM(rows), &o};
+	int rc = options_parse(&table, 1, "cost [OPTION...]", argc, argv);
 
 	if (rc != 0)
 		return rc > 0 ? 0 : 2;

@@ -17,7 +17,6 @@
 #include "side.h"
 
 #define AT(member) offsetof(struct ndr_options, member)
-#define BASE offsetof(struct ndr_options, side)
 #define LOADS_MAX OPTIONS_LIST_MAX
 #define TRIALS_MAX 64
 #define N4_EVERY_NS NS_PER_MS
@@ -33,7 +32,6 @@ struct ndr_options {
 };
 
 static const struct option_row rows[] = {
-	SIDE_ROWS(BASE),
 	{"sizes", OPTION_NUMBERS, AT(sizes), TRAFFIC_SIZE_LEAST, TRAFFIC_SIZE_MOST, "64",
 	 .operand = "N,..", .help = "bytes of a user's frame, its checksum included"},
 	{"imix", OPTION_FLAG, AT(imix),
@@ -347,8 +345,10 @@ static int run_ndr(int argc, char **argv)
 {
 	static struct ndr_run run;
 	struct ndr_options o = {0};
-	int rc = options_parse(rows, RTE_DIM(rows),
-			       "ndr --n3-port DEVICE --n6-port DEVICE [OPTION...]", argc, argv, &o);
+	const struct option_table tables[] = {{side_rows, side_n_rows, &o.side},
+					      {rows, RTE_DIM(rows), &o}};
+	int rc = options_parse(tables, RTE_DIM(tables),
+			       "ndr --n3-port DEVICE --n6-port DEVICE [OPTION...]", argc, argv);
 
 	if (rc != 0)
 		return rc > 0 ? 0 : 2;

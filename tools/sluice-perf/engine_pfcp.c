@@ -18,6 +18,7 @@
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 #define PERIODS_MAX 100000
 #define US_OF_NS 1e-3
+#define WAIT_S 3
 
 struct pfcp_options {
 	struct addr smf, upf, gnb, ue_base;
@@ -188,7 +189,8 @@ static int run_pfcp(int argc, char **argv)
 	struct pfcp_options o = {0};
 	struct n4_conf conf;
 	struct summary rate;
-	int rc = options_parse(rows, N(rows), "pfcp [OPTION...]", argc, argv, &o);
+	const struct option_table table = {rows, N(rows), &o};
+	int rc = options_parse(&table, 1, "pfcp [OPTION...]", argc, argv);
 
 	if (rc != 0)
 		return rc > 0 ? 0 : 2;
@@ -201,6 +203,7 @@ static int run_pfcp(int argc, char **argv)
 		.sessions = (uint32_t)(o.standing + o.window),
 		.rate_bps = 10000000000ull,
 		.threshold_bytes = 1 << 30,
+		.wait_s = WAIT_S,
 	};
 	run.o = &o;
 	run.n4 = n4_open(&conf);

@@ -16,7 +16,6 @@
 #include "summary.h"
 
 #define AT(member) offsetof(struct soak_options, member)
-#define BASE offsetof(struct soak_options, side)
 #define PERIODS_MAX 100000
 #define CHURN_PLACES 1024u // sessions that may be under way
 #define N4_EVERY_NS (NS_PER_MS / 10)
@@ -30,7 +29,6 @@ struct soak_options {
 };
 
 static const struct option_row rows[] = {
-	SIDE_ROWS(BASE),
 	{"sizes", OPTION_NUMBERS, AT(sizes), TRAFFIC_SIZE_LEAST, TRAFFIC_SIZE_MOST, "64",
 	 .operand = "N,..", .help = "bytes of a user's frame; packets have them in turn"},
 	{"pps", OPTION_NUMBER, AT(pps), 1, 100000000, "100000", .operand = "N",
@@ -241,9 +239,10 @@ static int run_soak(int argc, char **argv)
 {
 	static struct soak_run run;
 	struct soak_options o = {0};
-	int rc = options_parse(rows, RTE_DIM(rows),
-			       "soak --n3-port DEVICE --n6-port DEVICE [OPTION...]", argc, argv,
-			       &o);
+	const struct option_table tables[] = {{side_rows, side_n_rows, &o.side},
+					      {rows, RTE_DIM(rows), &o}};
+	int rc = options_parse(tables, RTE_DIM(tables),
+			       "soak --n3-port DEVICE --n6-port DEVICE [OPTION...]", argc, argv);
 
 	if (rc != 0)
 		return rc > 0 ? 0 : 2;

@@ -254,14 +254,14 @@ static int socket_open(const struct n4_conf *conf)
 	return fd;
 }
 
-// Sends a request of the association and waits for its answer. Gives the cause, 0: none came.
-static unsigned association_ask(struct n4 *n4, uint8_t type)
+// Sends a request of the association, each second until its answer comes. Gives the cause, 0: none came.
+static unsigned association_ask(struct n4 *n4, uint8_t type, unsigned seconds)
 {
 	uint8_t bytes[256];
 	struct pfcp_writer w;
 
 	n4->association_answered = false;
-	for (unsigned sent = 0; sent < N1 && !n4->association_answered; sent++) {
+	for (unsigned sent = 0; sent < seconds && !n4->association_answered; sent++) {
 		uint64_t until = clock_now_ns() + T1_NS;
 
 		pfcp_writer_init(&w, bytes, sizeof(bytes));
@@ -291,7 +291,7 @@ struct n4 *n4_open(const struct n4_conf *conf)
 		die("start", "no memory");
 	n4->seq = SEQ_ASSOCIATION;
 	n4->fd = socket_open(conf);
-	cause = association_ask(n4, PFCP_ASSOCIATION_SETUP_REQUEST);
+	cause = association_ask(n4, PFCP_ASSOCIATION_SETUP_REQUEST, conf->wait_s);
 	if (cause != PFCP_CAUSE_ACCEPTED)
 		die("no association", cause ? pfcp_cause_str((uint8_t)cause) : "no answer");
 	return n4;
@@ -300,7 +300,7 @@ struct n4 *n4_open(const struct n4_conf *conf)
 void n4_close(struct n4 *n4)
 {
 	n4->done = NULL;
-	association_ask(n4, PFCP_ASSOCIATION_RELEASE_REQUEST);
+	association_ask(n4, PFCP_ASSOCIATION_RELEASE_REQUEST, N1);
 	close(n4->fd);
 	free(n4->sessions);
 	free(n4);

@@ -27,7 +27,8 @@ struct n4_conf {
 	uint32_t sessions;   // most at any time
 	uint64_t rate_bps;   // of the flow's QER; the session's is twice as much
 	uint64_t threshold_bytes;
-	bool open; // the way down is open at once; otherwise N4_MODIFY opens it
+	unsigned wait_s; // for the association
+	bool open;       // the way down is open at once; otherwise N4_MODIFY opens it
 };
 
 struct n4_session {

@@ -107,40 +107,52 @@ static void range_print(const struct option_row *row, FILE *to)
 		fprintf(to, "%s%s", i ? ", " : " ", row->words[i]);
 }
 
-static void help_print(const struct option_row *rows, unsigned n, const char *usage)
+static void row_help(const struct option_row *row)
 {
-	printf("usage: sluice-perf %s\n", usage);
-	for (unsigned i = 0; i < n; i++) {
-		char name[64];
+	char name[64];
 
-		snprintf(name, sizeof(name), "--%s %s", rows[i].name,
-			 rows[i].operand ? rows[i].operand : "");
-		printf("  %-26s %s", name, rows[i].help);
-		if (rows[i].words[0] || rows[i].min || rows[i].max) {
-			printf(" [");
-			range_print(&rows[i], stdout);
-			printf(" ]");
-		}
-		printf(rows[i].def ? " (%s)\n" : "\n", rows[i].def);
+	snprintf(name, sizeof(name), "--%s %s", row->name, row->operand ? row->operand : "");
+	printf("  %-26s %s", name, row->help);
+	if (row->words[0] || row->min || row->max) {
+		printf(" [");
+		range_print(row, stdout);
+		printf(" ]");
 	}
+	printf(row->def ? " (%s)\n" : "\n", row->def);
 }
 
-static const struct option_row *row_lookup(const struct option_row *rows, unsigned n,
-					   const char *word, size_t len)
+static void help_print(const struct option_table *tables, unsigned n, const char *usage)
+{
+	printf("usage: sluice-perf %s\n", usage);
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < tables[i].n; k++)
+			row_help(&tables[i].rows[k]);
+}
+
+// The row of this name, and where its value goes.
+static const struct option_row *row_lookup(const struct option_table *tables, unsigned n,
+					   const char *word, size_t len, void **ret_to)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (strlen(rows[i].name) == len && memcmp(rows[i].name, word, len) == 0)
-			return &rows[i];
+		for (unsigned k = 0; k < tables[i].n; k++) {
+			const struct option_row *row = &tables[i].rows[k];
+
+			if (strlen(row->name) != len || memcmp(row->name, word, len) != 0)
+				continue;
+			*ret_to = (char *)tables[i].to + row->offset;
+			return row;
+		}
 	return NULL;
 }
 
-static int unknown(const struct option_row *rows, unsigned n, const char *word)
+static int unknown(const struct option_table *tables, unsigned n, const char *word)
 {
 	struct near near;
 
 	near_init(&near, word);
 	for (unsigned i = 0; i < n; i++)
-		near_offer(&near, rows[i].name);
+		for (unsigned k = 0; k < tables[i].n; k++)
+			near_offer(&near, tables[i].rows[k].name);
 	fprintf(stderr, "sluice-perf: no option \"%s\"", word);
 	if (near_best(&near))
 		fprintf(stderr, ", did you mean --%s?", near_best(&near));
@@ -156,39 +168,42 @@ static int wrong(const struct option_row *row, const char *text)
 	return -EINVAL;
 }
 
-static void defaults_set(const struct option_row *rows, unsigned n, void *to)
+static void defaults_set(const struct option_table *table)
 {
-	for (unsigned i = 0; i < n; i++)
-		if (rows[i].def)
-			value_read(&rows[i], rows[i].def, (char *)to + rows[i].offset);
+	for (unsigned i = 0; i < table->n; i++)
+		if (table->rows[i].def)
+			value_read(&table->rows[i], table->rows[i].def,
+				   (char *)table->to + table->rows[i].offset);
 }
 
-int options_parse(const struct option_row *rows, unsigned n, const char *usage, int argc,
-		  char **argv, void *to)
+int options_parse(const struct option_table *tables, unsigned n, const char *usage, int argc,
+		  char **argv)
 {
-	defaults_set(rows, n, to);
+	for (unsigned i = 0; i < n; i++)
+		defaults_set(&tables[i]);
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i], *value = "";
 		const struct option_row *row;
 		size_t len;
+		void *to;
 
 		if (strcmp(word, "--help") == 0) {
-			help_print(rows, n, usage);
+			help_print(tables, n, usage);
 			return 1;
 		}
 		if (strncmp(word, "--", 2) != 0)
-			return unknown(rows, n, word);
+			return unknown(tables, n, word);
 		len = strcspn(word + 2, "=");
-		row = row_lookup(rows, n, word + 2, len);
+		row = row_lookup(tables, n, word + 2, len, &to);
 		if (!row)
-			return unknown(rows, n, word + 2);
+			return unknown(tables, n, word + 2);
 		if (word[2 + len] == '=' && row->kind != OPTION_FLAG)
 			value = word + 2 + len + 1;
 		else if (word[2 + len] == '=')
 			return wrong(row, word + 2 + len + 1);
 		else if (row->kind != OPTION_FLAG && i + 1 < argc)
 			value = argv[++i];
-		if (!value_read(row, value, (char *)to + row->offset))
+		if (!value_read(row, value, to))
 			return wrong(row, value);
 	}
 	return 0;

@@ -40,6 +40,13 @@ struct option_row {
 	const char *help;
 };
 
-// Fills the struct at `to`, defaults first. 0; 1: help was printed; -EINVAL: what is wrong was printed.
-int options_parse(const struct option_row *rows, unsigned n, const char *usage, int argc,
-		  char **argv, void *to);
+// Rows, and the struct that they fill. An engine may have several tables.
+struct option_table {
+	const struct option_row *rows;
+	unsigned n;
+	void *to;
+};
+
+// Fills the tables' structs, defaults first. 0; 1: help was printed; -EINVAL: what is wrong was printed.
+int options_parse(const struct option_table *tables, unsigned n, const char *usage, int argc,
+		  char **argv);

@@ -51,7 +51,7 @@ struct traffic {
 	struct way ways[TRAFFIC_WAYS]; // the other way arrives by the ports that one is sent by
 	struct rte_mempool *pool;
 	uint32_t n_flows;
-	uint32_t *teids; // [ues]; NULL: none
+	uint32_t *teids; // [ues]
 	uint64_t random;
 	uint16_t mark;
 	// The trial that runs.
@@ -282,8 +282,8 @@ static void packet_make(struct traffic *t, enum traffic_way way, unsigned port, 
 	};
 	uint16_t size = t->trial->sizes[t->next_size++ % t->trial->n_sizes];
 
-	bytes = traffic_frame_write(&t->conf, &t->ends, way, flow,
-				    t->teids ? t->teids[flow / t->conf.flows] : 0, size, frame);
+	bytes = traffic_frame_write(&t->conf, &t->ends, way, flow, t->teids[flow / t->conf.flows],
+				    size, frame);
 	stamp.tsc = rte_rdtsc();
 	memcpy(frame + traffic_stamp_at(way), &stamp, sizeof(stamp));
 	m->data_len = (uint16_t)bytes;
@@ -468,21 +468,26 @@ static void resolve(struct traffic *t)
 	}
 }
 
-static void memory_take(struct traffic *t, const struct n4 *sessions)
+static void memory_take(struct traffic *t)
 {
 	t->n_flows = t->conf.ues * t->conf.flows;
-	t->teids = sessions ? calloc(t->conf.ues, sizeof(*t->teids)) : NULL;
+	t->teids = calloc(t->conf.ues, sizeof(*t->teids));
 	for (unsigned way = 0; way < TRAFFIC_WAYS; way++) {
 		t->ways[way].numbers = calloc(t->n_flows, sizeof(uint32_t));
 		t->ways[way].seen = calloc(t->n_flows, sizeof(struct traffic_seen));
-		if (!t->ways[way].numbers || !t->ways[way].seen || (sessions && !t->teids))
+		if (!t->ways[way].numbers || !t->ways[way].seen || !t->teids)
 			die("start", "no memory");
 	}
-	for (uint32_t i = 0; sessions && i < t->conf.ues; i++)
-		t->teids[i] = n4_session_get(sessions, i)->teid;
 }
 
-struct traffic *traffic_new(const struct traffic_conf *conf, const struct n4 *sessions)
+void traffic_attach(struct traffic *t, const struct n4 *sessions)
+{
+	for (uint32_t i = 0; i < t->conf.ues; i++)
+		t->teids[i] = n4_session_get(sessions, i)->teid;
+	resolve(t);
+}
+
+struct traffic *traffic_new(const struct traffic_conf *conf)
 {
 	struct traffic *t = calloc(1, sizeof(*t));
 
@@ -490,7 +495,7 @@ struct traffic *traffic_new(const struct traffic_conf *conf, const struct n4 *se
 		die("start", "no memory");
 	t->conf = *conf;
 	t->random = 1;
-	memory_take(t, sessions);
+	memory_take(t);
 	eal_start(conf);
 	t->pool = rte_pktmbuf_pool_create("traffic", MBUFS, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
 					  SOCKET_ID_ANY);
@@ -501,8 +506,6 @@ struct traffic *traffic_new(const struct traffic_conf *conf, const struct n4 *se
 		parse_conf_fill(t, way);
 		memset(t->ends.peer[way], 0xff, ETH_MAC_BYTES);
 	}
-	if (!conf->reflected)
-		resolve(t);
 	return t;
 }
 

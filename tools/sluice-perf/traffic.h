@@ -73,9 +73,10 @@ struct traffic_result {
 
 struct traffic;
 
-// Starts EAL and the ports, and finds the other side's link addresses. Ends the program with a message on failure.
-// `sessions` give the TEIDs for the way up; NULL with `reflected`.
-struct traffic *traffic_new(const struct traffic_conf *conf, const struct n4 *sessions);
+// Starts EAL and the ports. Ends the program with a message on failure, as do the others here.
+struct traffic *traffic_new(const struct traffic_conf *conf);
+// The sessions give the TEIDs for the way up; finds the UPF's link addresses. Not with `reflected`.
+void traffic_attach(struct traffic *t, const struct n4 *sessions);
 void traffic_free(struct traffic *t);
 
 // Sends until packets come back on each of these ways. False: none did, within some seconds.
