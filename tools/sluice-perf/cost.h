@@ -30,6 +30,7 @@ struct cost_row {
 	enum cost_direction direction;
 	uint32_t sessions, mbufs;
 	struct summary cycles; // a packet, over the windows
+	uint64_t interrupted;  // batches that were left out (bed_batch_counts)
 	unsigned n_services;
 	struct cost_service services[COST_SERVICES];
 };
@@ -47,6 +48,7 @@ struct bed {
 	uint8_t *ifaces; // [n_mbufs]: where each is received
 	struct turn turn;
 	uint64_t sent[SIDES], sent_bytes[SIDES]; // user packets that were worked on
+	uint64_t interrupted;                    // batches left out, ever
 };
 
 // Memory that a bed of this size needs, in MB.
@@ -67,6 +69,11 @@ void bed_check_meters(const struct bed *bed);
 void bed_receive(struct bed *bed, uint32_t at, unsigned n);
 // What worker w has queued for its ports must be n packets, at..at+n, worked on; puts them back as they were.
 void bed_take(struct bed *bed, struct worker *w, uint32_t at, unsigned n);
+
+// Whether n packets took so many cycles by themselves. A batch in which the system took the CPU away does not count
+// for anything: no packet takes as long as that.
+#define BED_CYCLES_MOST 2000u // a packet
+bool bed_batch_counts(struct bed *bed, uint64_t cycles, unsigned n);
 
 // One window of W at worker w: cycles a packet.
 double bed_window(struct bed *bed, struct worker *w);

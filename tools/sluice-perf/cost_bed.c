@@ -66,7 +66,7 @@ static struct rules *rules_make(uint32_t n)
 
 unsigned bed_memory_mb(uint32_t n_sessions, uint32_t max_mbufs, unsigned n_workers)
 {
-	return 200 + MBUF_MB(max_mbufs) + (unsigned)(n_sessions * n_workers * SESSION_KB / 1024);
+	return 400 + MBUF_MB(max_mbufs) + (unsigned)(n_sessions * n_workers * SESSION_KB / 1024);
 }
 
 // Sessions go to the workers in turn: of two, the owner's are kept.
@@ -267,24 +267,36 @@ void bed_check_meters(const struct bed *b)
 
 // --- windows ---------------------------------------------------------------------------------------------
 
+bool bed_batch_counts(struct bed *b, uint64_t cycles, unsigned n)
+{
+	bool counts = cycles <= (uint64_t)n * BED_CYCLES_MOST;
+
+	b->interrupted += !counts;
+	return counts;
+}
+
 double bed_window(struct bed *b, struct worker *w)
 {
-	uint32_t packets = 0;
+	uint32_t packets = 0, counted = 0;
 	uint64_t cycles = 0;
 
-	while (packets < 4 * b->n_mbufs || packets < WINDOW_LEAST) {
+	while (packets < 4 * b->n_mbufs || packets < WINDOW_LEAST || counted == 0) {
 		uint32_t at = packets % b->n_mbufs;
-		uint64_t start;
+		uint64_t start, took;
 
 		bed_receive(b, at, BED_BATCH);
 		w->now += METER_UNITS_PER_SEC / 1000;
 		start = rte_rdtsc_precise();
 		pipeline_batch(w, &b->turn);
-		cycles += rte_rdtsc_precise() - start;
+		took = rte_rdtsc_precise() - start;
 		bed_take(b, w, at, BED_BATCH);
 		packets += BED_BATCH;
+		if (!bed_batch_counts(b, took, BED_BATCH))
+			continue;
+		cycles += took;
+		counted += BED_BATCH;
 	}
-	return (double)cycles / packets;
+	return (double)cycles / counted;
 }
 
 static void service_add(struct cost_row *row, const char *name, uint64_t cycles, uint32_t packets)
@@ -294,29 +306,46 @@ static void service_add(struct cost_row *row, const char *name, uint64_t cycles,
 									 (double)cycles / packets};
 }
 
+// One batch as a sample. What it adds is taken back if it was interrupted. Gives how many packets count.
+static unsigned sample_batch(struct bed *b, struct worker *w, uint32_t at)
+{
+	const struct stats before = w->stats;
+	uint64_t start;
+
+	bed_receive(b, at, BED_BATCH);
+	w->now += METER_UNITS_PER_SEC / 1000;
+	w->sampling = true;
+	w->stamp = start = rte_rdtsc_precise();
+	pipeline_batch(w, &b->turn);
+	w->sampling = false;
+	if (bed_batch_counts(b, rte_rdtsc_precise() - start, BED_BATCH)) {
+		bed_take(b, w, at, BED_BATCH);
+		return BED_BATCH;
+	}
+	memcpy(w->stats.stage_cycles, before.stage_cycles, sizeof(before.stage_cycles));
+	memcpy(w->stats.service_cycles, before.service_cycles, sizeof(before.service_cycles));
+	bed_take(b, w, at, BED_BATCH);
+	return 0;
+}
+
 void bed_services(struct bed *b, struct worker *w, struct cost_row *row)
 {
 	const struct service_order *order = dispatch_order();
-	struct stats before = w->stats;
+	const struct stats before = w->stats;
+	uint32_t packets = 0;
 
-	for (uint32_t at = 0; at < b->n_mbufs; at += BED_BATCH) {
-		bed_receive(b, at, BED_BATCH);
-		w->now += METER_UNITS_PER_SEC / 1000;
-		w->sampling = true;
-		w->stamp = rte_rdtsc_precise();
-		pipeline_batch(w, &b->turn);
-		w->sampling = false;
-		bed_take(b, w, at, BED_BATCH);
-	}
+	for (uint32_t at = 0; at < b->n_mbufs; at += BED_BATCH)
+		packets += sample_batch(b, w, at);
+	packets = RTE_MAX(packets, 1u);
 	row->n_services = 0;
 	for (unsigned i = 0; i < STAGES; i++)
 		service_add(row, stage_str(i), w->stats.stage_cycles[i] - before.stage_cycles[i],
-			    b->n_mbufs);
+			    packets);
 	for (unsigned bit = 0; bit < SERVICES_MAX; bit++)
 		if (order->services[bit])
 			service_add(row, order->services[bit]->name,
 				    w->stats.service_cycles[bit] - before.service_cycles[bit],
-				    b->n_mbufs);
+				    packets);
 }
 
 void cost_work(struct bed *b, unsigned windows, struct cost_row *row)
@@ -325,9 +354,11 @@ void cost_work(struct bed *b, unsigned windows, struct cost_row *row)
 	double cycles[COST_WINDOWS_MAX];
 
 	bed_window(b, w); // warms
+	b->interrupted = 0;
 	for (unsigned i = 0; i < windows; i++)
 		cycles[i] = bed_window(b, w);
 	row->cycles = summary_of(cycles, windows);
 	bed_services(b, w, row);
+	row->interrupted = b->interrupted;
 	bed_check_meters(b);
 }

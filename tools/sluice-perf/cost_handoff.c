@@ -19,37 +19,46 @@ struct handoff_run {
 	struct worker *rx, *owner;
 	uint32_t at; // of the chunk
 	bool end;
-	uint64_t rx_cycles, owner_cycles, packets;
-	struct turn turn; // the owner's
+	uint64_t packets;
+	uint64_t rx_cycles, rx_packets, owner_cycles, owner_packets; // of batches that count
+	struct turn turn;                                            // the owner's
 	sem_t go, done;
 };
 
 static void chunk_receive(struct handoff_run *run)
 {
 	for (uint32_t i = 0; i < BED_CHUNK; i += BED_BATCH) {
-		uint64_t start;
+		uint64_t start, took;
 
 		bed_receive(run->bed, run->at + i, BED_BATCH);
 		start = rte_rdtsc_precise();
 		pipeline_batch(run->rx, &run->bed->turn);
 		handoff_flush(run->rx);
-		run->rx_cycles += rte_rdtsc_precise() - start;
+		took = rte_rdtsc_precise() - start;
+		if (!bed_batch_counts(run->bed, took, BED_BATCH))
+			continue;
+		run->rx_cycles += took;
+		run->rx_packets += BED_BATCH;
 	}
 }
 
 // What a turn does with packets from rings, and nothing else. Gives their number.
 static unsigned turn_own(struct handoff_run *run)
 {
-	uint64_t start;
+	uint64_t start, took;
 
 	turn_reset(&run->turn);
 	run->owner->now += METER_UNITS_PER_SEC / 1000;
 	start = rte_rdtsc_precise();
 	handoff_gather(run->owner, &run->turn);
 	pipeline_batch(run->owner, &run->turn);
-	run->owner_cycles += rte_rdtsc_precise() - start;
+	took = rte_rdtsc_precise() - start;
 	if (run->turn.n == 0)
 		rig_die("a packet was not handed over");
+	if (bed_batch_counts(run->bed, took, run->turn.n)) {
+		run->owner_cycles += took;
+		run->owner_packets += run->turn.n;
+	}
 	return run->turn.n;
 }
 
@@ -97,8 +106,9 @@ static void *owner_main(void *args)
 
 static void window(struct handoff_run *run)
 {
-	run->rx_cycles = run->owner_cycles = run->packets = 0;
-	for (; run->packets < WINDOW_PACKETS || run->packets < run->bed->n_mbufs;
+	run->rx_cycles = run->rx_packets = run->owner_cycles = run->owner_packets = 0;
+	for (run->packets = 0; run->packets < WINDOW_PACKETS || run->packets < run->bed->n_mbufs ||
+			       run->rx_packets == 0 || run->owner_packets == 0;
 	     run->packets += BED_CHUNK) {
 		run->at = (uint32_t)run->packets % run->bed->n_mbufs;
 		chunk_receive(run);
@@ -107,19 +117,25 @@ static void window(struct handoff_run *run)
 	}
 }
 
-static void windows_run(struct handoff_run *run, unsigned windows, struct summary *rx,
-			struct summary *owner)
-{
-	double rx_cycles[COST_WINDOWS_MAX], owner_cycles[COST_WINDOWS_MAX];
+struct handoff_found {
+	double rx[COST_WINDOWS_MAX];    // the receiver's whole cost
+	double whole[COST_WINDOWS_MAX]; // the owner's
+	double share[COST_WINDOWS_MAX]; // what the owner would pay anyhow
+	double extra[COST_WINDOWS_MAX];
+};
 
+// Windows of the one and of the other kind by turns, so that what disturbs the machine disturbs both.
+static void windows_run(struct handoff_run *run, unsigned windows, double before,
+			struct handoff_found *ret)
+{
 	window(run); // warms
 	for (unsigned i = 0; i < windows; i++) {
+		ret->share[i] = bed_window(run->bed, run->owner) - before;
 		window(run);
-		rx_cycles[i] = (double)run->rx_cycles / (double)run->packets;
-		owner_cycles[i] = (double)run->owner_cycles / (double)run->packets;
+		ret->rx[i] = (double)run->rx_cycles / (double)run->rx_packets;
+		ret->whole[i] = (double)run->owner_cycles / (double)run->owner_packets;
+		ret->extra[i] = ret->whole[i] - ret->share[i];
 	}
-	*rx = summary_of(rx_cycles, windows);
-	*owner = summary_of(owner_cycles, windows);
 }
 
 static double part(const struct cost_row *row, enum stage stage)
@@ -139,27 +155,34 @@ void cost_handoff(struct bed *b, unsigned windows, const cpu_set_t *cpus, struct
 	};
 	struct owner_args args = {&run, cpus};
 	struct cost_row own = {0};
-	struct summary whole;
+	static struct handoff_found found;
+	double parse, locate;
 	pthread_t thread;
-	double share;
 
-	cost_work(b, windows, &own);
+	bed_window(b, run.owner); // warms
+	bed_services(b, run.owner, &own);
+	parse = part(&own, STAGE_parse);
+	locate = part(&own, STAGE_locate);
 	sem_init(&run.go, 0, 0);
 	sem_init(&run.done, 0, 0);
 	if (pthread_create(&thread, NULL, owner_main, &args) != 0)
 		rig_die("no thread");
 	pin(cpus, 0);
-	windows_run(&run, windows, &rows[0].cycles, &whole);
+	b->interrupted = 0;
+	windows_run(&run, windows, parse + locate, &found);
 	run.end = true;
 	sem_post(&run.go);
 	pthread_join(thread, NULL);
-	share = own.cycles.median - part(&own, STAGE_parse) - part(&own, STAGE_locate);
+	rows[0].cycles = summary_of(found.rx, windows);
 	rows[0].n_services = 2;
-	rows[0].services[0] = (struct cost_service){"parse", part(&own, STAGE_parse)};
-	rows[0].services[1] = (struct cost_service){"locate", part(&own, STAGE_locate)};
-	rows[1].cycles = (struct summary){whole.min - share, whole.median - share,
-					  whole.max - share};
+	rows[0].services[0] = (struct cost_service){stage_str(STAGE_parse), parse};
+	rows[0].services[1] = (struct cost_service){stage_str(STAGE_locate), locate};
+	rows[1].cycles = summary_of(found.extra, windows);
 	rows[1].n_services = 2;
-	rows[1].services[0] = (struct cost_service){"whole", whole.median};
-	rows[1].services[1] = (struct cost_service){"share", share};
+	rows[1].services[0] = (struct cost_service){"whole",
+						    summary_of(found.whole, windows).median};
+	rows[1].services[1] = (struct cost_service){"share",
+						    summary_of(found.share, windows).median};
+	rows[0].interrupted = rows[1].interrupted = b->interrupted;
+	bed_check_meters(b);
 }

@@ -85,6 +85,7 @@ static void row_print(struct cost_run *run, const struct cost_row *row)
 		json_double(j, "cycles_min", row->cycles.min);
 		json_double(j, "cycles_median", row->cycles.median);
 		json_double(j, "cycles_max", row->cycles.max);
+		json_uint(j, "interrupted", row->interrupted);
 		json_object_open(j, "services");
 		for (unsigned i = 0; i < row->n_services; i++)
 			json_double(j, row->services[i].name, row->services[i].cycles);
