@@ -32,6 +32,7 @@
 #define DRAIN_NS NS_PER_SEC
 #define WARM_NS (5 * NS_PER_SEC)
 #define WARM_PPS 2000.0
+#define WARM_SHARE 9 / 10 // a machine that is busy may lose some even then
 #define ARP_NS (200 * NS_PER_MS)
 #define BEHIND_S 0.01
 
@@ -427,7 +428,7 @@ bool traffic_warm(struct traffic *t, unsigned ways)
 
 	do {
 		traffic_run(t, &trial, NULL, NULL, &result);
-		if (result.sent && result.received == result.sent)
+		if (result.sent && result.received >= result.sent * WARM_SHARE)
 			return true;
 	} while (clock_now_ns() < start + WARM_NS);
 	return false;

@@ -79,7 +79,7 @@ struct traffic *traffic_new(const struct traffic_conf *conf);
 void traffic_attach(struct traffic *t, const struct n4 *sessions);
 void traffic_free(struct traffic *t);
 
-// Sends until packets come back on each of these ways. False: none did, within some seconds.
+// Sends until most packets come back. False: they did not, within some seconds.
 bool traffic_warm(struct traffic *t, unsigned ways);
 // One trial. `idle` is called between bursts, often.
 void traffic_run(struct traffic *t, const struct traffic_trial *trial, void (*idle)(void *ctx),

@@ -4,7 +4,8 @@
         ══g6──n6══
 
 `gen` is gNB, data network and SMF in one. Who forwards is started for a measurement and ended after
-it, so that testpmd has the very devices that the daemon had.
+it, so that testpmd has the very devices that the daemon had. In mode virtio_user the two ports are
+shared memory instead of devices: the traffic side listens, and who forwards connects.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from kit.wait import wait_for
 TESTPMD = "dpdk-testpmd"
 MTU = 1600  # a user's 1,518 bytes in a tunnel
 UE_BASE, UE_POOL = "10.128.0.1", "10.128.0.0/9"
-DRIVERS = {"af_xdp": "net_af_xdp", "af_packet": "net_af_packet"}
+MODES = (*topology.MODES, "virtio_user")
 TRAFFIC_CPU = 0
 
 
@@ -33,42 +34,64 @@ def lay(net, queues=1):
     return gen, upf
 
 
+def _socket(folder, number):
+    return os.path.join(folder, f"n{number}.sock")
+
+
+def sockets(folder):
+    """What the traffic side listens on in mode virtio_user."""
+    return [_socket(folder, number) for number in (3, 6)]
+
+
+def _device(mode, name, number, first, folder, queue=0):
+    """DPDK device arguments: `name` is n3 as who forwards has it, or g3 as the traffic side does."""
+    if mode == "virtio_user":
+        driver, key = ("net_virtio_user", "path") if name[0] == "n" else ("net_vhost", "iface")
+        return f"{driver}{first},{key}={_socket(folder, number)},queues=1"
+    more = f",start_queue={queue}" if mode == "af_xdp" else ""
+    return f"net_{mode}{first},iface={name}{more}"
+
+
 def configuration(mode, control_socket, workers=1, sessions=65536, memory_mb=512, idle="poll"):
     """The daemon's configuration there."""
-    made = topology.configuration(mode, control_socket, workers)
+    made = topology.configuration("vdev" if mode == "virtio_user" else mode, control_socket, workers)
     made["eal"]["memory_mb"] = memory_mb
     made["workers"]["idle"] = idle
     made["sessions"] = {"max": sessions, "tunnels": 0}
     made["interfaces"][0]["mtu"] = MTU
     made["network_instances"][0]["pools"] = [UE_POOL]
+    if mode == "virtio_user":
+        folder = os.path.dirname(control_socket)
+        for index, number in enumerate((3, 6)):
+            made["interfaces"][index]["device"] = _device(mode, f"n{number}", number, index, folder)
     return made
 
 
-def _ports(mode, device, first, queues):
-    """Device arguments for sluice-perf: AF_XDP has a device for each queue."""
-    if mode != "af_xdp":
-        return f"{DRIVERS[mode]}{first},iface={device}"
-    return ";".join(f"{DRIVERS[mode]}{first + queue},iface={device},start_queue={queue}"
-                    for queue in range(queues))
+def traffic_words(engine, mode, *more, queues=1, folder=None):
+    """The words that run an engine of sluice-perf with traffic in this mode.
+
+    AF_XDP has a device for each queue; AF_PACKET's socket hears all of them.
+    """
+    words = [binary("sluice-perf"), engine]
+    queues = queues if mode == "af_xdp" else 1
+    for index, number in enumerate((3, 6)):
+        devices = (_device(mode, f"g{number}", number, index * queues + queue, folder, queue)
+                   for queue in range(queues))
+        words += [f"--n{number}-port", ";".join(devices)]
+    return [*words, "--ue-base", UE_BASE, "--cpu", str(TRAFFIC_CPU), *more]
 
 
-def traffic_words(engine, mode, *more, queues=1):
-    """The words that run an engine of sluice-perf with traffic on g3 and g6, in this mode."""
-    return [binary("sluice-perf"), engine, "--n3-port", _ports(mode, "g3", 0, queues),
-            "--n6-port", _ports(mode, "g6", queues, queues), "--ue-base", UE_BASE,
-            "--cpu", str(TRAFFIC_CPU), *more]
-
-
-def testpmd_words(mode, worker):
+def testpmd_words(mode, folder):
     """The words that run testpmd's io-forward on n3 and n6 with one forwarding core.
 
     Into a file it would write its lines late, but for stdbuf.
     """
-    driver = DRIVERS[mode]
-    return ["stdbuf", "-oL", TESTPMD, "-l", f"{TRAFFIC_CPU},{worker}", "--no-pci", "--no-huge", "-m", "512",
-            "--no-telemetry", f"--file-prefix=testpmd{os.getpid()}",
-            "--vdev", f"{driver}0,iface=n3", "--vdev", f"{driver}1,iface=n6", "--",
-            "--forward-mode=io", "--auto-start", "--total-num-mbufs=16384", "--rxd=1024",
+    devices = (("--vdev", _device(mode, f"n{number}", number, index, folder))
+               for index, number in enumerate((3, 6)))
+    return ["stdbuf", "-oL", TESTPMD, "-l", f"{TRAFFIC_CPU},{topology.worker_cpus(1)[0]}",
+            "--no-pci", "--no-huge", "-m", "512", "--no-telemetry",
+            f"--file-prefix=testpmd{os.getpid()}", *(word for pair in devices for word in pair),
+            "--", "--forward-mode=io", "--auto-start", "--total-num-mbufs=16384", "--rxd=1024",
             "--txd=1024", "--nb-cores=1"]
 
 
@@ -76,9 +99,9 @@ def testpmd_words(mode, worker):
 def testpmd(upf, mode, folder):
     """testpmd in the daemon's place."""
     path = os.path.join(folder, "testpmd.log")
-    words = testpmd_words(mode, topology.worker_cpus(1)[0])
     with open(path, "w+b") as log:
-        process = upf.start(*words, stdin=subprocess.PIPE, stdout=log, stderr=log)
+        process = upf.start(*testpmd_words(mode, folder), stdin=subprocess.PIPE, stdout=log,
+                            stderr=log)
 
     def said():
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -97,3 +120,19 @@ def testpmd(upf, mode, folder):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+@contextlib.contextmanager
+def traffic(gen, words, mode, folder):
+    """The traffic side, started: in mode virtio_user, until it listens. Ended on leaving."""
+    process = gen.start(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE, text=True)
+    try:
+        if mode == "virtio_user":
+            wait_for(lambda: all(map(os.path.exists, sockets(folder))) or process.poll() is not None,
+                     "the traffic side to listen", timeout=20)
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

@@ -1,0 +1,72 @@
+"""The report of `tools/dev perf`: made of what was measured, and in need of nothing else.
+
+One short run, whose figures are held against its results; how good they are is not judged.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from kit.daemon import TOP
+from kit.netns import run
+
+TOOLS = os.path.join(TOP, "tools/perf")
+SHORT = ("--modes", "af_packet,virtio_user", "--sizes", "64", "--seconds", "0.6", "--loss", "30",
+         "--precision", "50", "--windows", "1", "--sessions", "64,128", "--ues", "20",
+         "--standing", "200", "--periods", "2", "--churn", "50", "--no-imix")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A short run: (folder, what was printed)."""
+    folder = tmp_path_factory.mktemp("report")
+    done = run(sys.executable, "-B", os.path.join(TOOLS, "run.py"), *SHORT,
+               "--folder", str(folder), timeout=200)
+    return folder, done.stdout
+
+
+def test_page(report):
+    """Tables, figures, facts and commands are on one page that loads nothing."""
+    text = (report[0] / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r"(?:src|href)=['\"](?!#)|url\((?!#)|@import", text)
+    assert text.count("<svg") == 5 and text.count("</svg>") == 5
+    for word in ("processor", "kernel", "Cycles a packet", "No-drop rate", "Latency", "CPU use",
+                 "A steady rate", "sluice-perf cost", "dpdk-testpmd", "ip -n gen link add name g3"):
+        assert word in text, word
+    assert {path.suffix for path in report[0].iterdir()} == {".html", ".json", ".svg", ".png"}
+
+
+def test_figures_are_the_measured_ones(report):
+    """What the page says stands in the results, and testpmd's rate beside each mode's own."""
+    results = json.loads((report[0] / "results.json").read_text(encoding="utf-8"))
+    text = (report[0] / "index.html").read_text(encoding="utf-8")
+    assert set(results["modes"]) == {"af_packet", "virtio_user"}
+    for mode in results["modes"].values():
+        row, forward = mode["ndr"]["rows"][0], mode["io"]["rows"][0]
+        assert row["pps"] > 0 and f"{row['pps']:,.0f}" in text
+        assert row["io_forward_pps"] == round(forward["pps"])
+        for load in row["latency_us"]:
+            assert load["cpu"] is None or load["cpu"]["cycles_per_packet"] > 0
+        assert mode["ndr"]["memory_kb"] > 1000
+    for row in results["cost"]["rows"]:
+        assert f"{row['cycles_median']:.0f} (" in text
+    assert results["soak"]["wrong"] == 0 and len(results["soak"]["periods"]) == 2
+    assert "packets that were wrong: 0" in report[1] and "No-drop rate" in report[1]
+
+
+def test_ids_do_not_meet(report):
+    """Each name inside the figures is there once, and what is referred to is there."""
+    text = (report[0] / "index.html").read_text(encoding="utf-8")
+    names = re.findall(r"\bid=['\"]([^'\"]+)['\"]", text)
+    assert names and len(names) == len(set(names))
+    assert set(re.findall(r"href=['\"]#([^'\"]+)", text)) <= set(names)
+
+
+def test_wrong_options():
+    """An unknown mode is refused."""
+    done = subprocess.run([sys.executable, "-B", os.path.join(TOOLS, "run.py"), "--modes", "af_xpd"],
+                          capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 2 and "af_xpd" in done.stderr

@@ -1,0 +1,140 @@
+"""Figures by gnuplot, each as SVG and PNG, from the results of a run.
+
+A figure without data is not drawn. Each function gives (title, gnuplot commands, data blocks).
+"""
+
+import os
+import subprocess
+
+FORMATS = {"svg": "svg size 760,420 dynamic background rgb 'white' font 'sans,12'",
+           "png": "pngcairo size 1140,630 background rgb 'white' font 'sans,14'"}
+STYLE = "set grid ytics lc rgb '#dddddd'\nset key outside right top\nset border 3\nset tics nomirror\n"
+
+
+def _quote(text):
+    return '"' + str(text).replace("\\", "").replace('"', "'").replace("_", "\\\\_") + '"'
+
+
+def _block(name, rows):
+    return f"${name} << EOD\n" + "\n".join(" ".join(map(str, row)) for row in rows) + "\nEOD\n"
+
+
+def _lines(series, columns="1:2"):
+    """plot commands for {title: rows}, one block each."""
+    blocks = "".join(_block(f"d{i}", rows) for i, rows in enumerate(series.values()))
+    plots = ", ".join(f"$d{i} using {columns} with linespoints lw 2 pt 7 ps 0.7 title {_quote(title)}"
+                      for i, title in enumerate(series))
+    return blocks, f"plot {plots}\n"
+
+
+def _bars(names, table):
+    """Clustered bars: {row label: [value, ...]} with a value for each of names."""
+    rows = [[_quote(label), *("-" if value is None else value for value in values)]
+            for label, values in table.items()]
+    plots = ", ".join(f"$d using {i + 2}:xtic(1) title {_quote(name)}" for i, name in enumerate(names))
+    return _block("d", rows), ("set style data histogram\nset style fill solid 0.8 border -1\n"
+                               "set yrange [0:*]\n"), f"plot {plots}\n"
+
+
+def throughput(results):
+    """Rates by frame size and mode."""
+    modes = results.get("modes", {})
+    sizes = list(dict.fromkeys(str(row["frame"]) for mode in modes.values()
+                               for row in mode["ndr"]["rows"]))
+    table = {}
+    for size in sizes:
+        table[size] = [next((row["pps"] / 1000 for row in mode["ndr"]["rows"]
+                             if str(row["frame"]) == size), None) for mode in modes.values()]
+    if modes and any("io" in mode for mode in modes.values()):
+        table["testpmd 64"] = [mode["io"]["rows"][0]["pps"] / 1000 if "io" in mode else None
+                               for mode in modes.values()]
+    if not table:
+        return None
+    data, style, plot = _bars(list(modes), table)
+    return ("No-drop rate by frame size and mode",
+            f"{style}set ylabel 'thousand packets a second'\n{plot}", data)
+
+
+def latency(results):
+    """Percentiles at each load, of the smallest frames."""
+    series = {}
+    for name, mode in results.get("modes", {}).items():
+        loads = mode["ndr"]["rows"][0]["latency_us"]
+        for percentile in ("p50", "p99", "p99.9"):
+            rows = [(load["load_percent"], load["all"][percentile]) for load in loads]
+            if rows:
+                series[f"{name} {percentile}"] = rows
+    if not series:
+        return None
+    data, plot = _lines(series)
+    return ("Latency by load, frames of 64 bytes",
+            "set logscale y\nset xlabel 'percent of the no-drop rate'\nset ylabel 'microseconds'\n"
+            f"set xrange [0:100]\n{plot}", data)
+
+
+def services(results):
+    """What each part of a packet's way takes, stacked."""
+    rows = [row for row in results.get("cost", {}).get("rows", []) if row["work"] == "W"]
+    if not rows:
+        return None
+    first = [row for row in rows if (row["sessions"], row["mbufs"]) ==
+             (rows[0]["sessions"], rows[0]["mbufs"])]
+    names = list(dict.fromkeys(name for row in first for name in row["services"]))
+    table = {row["direction"]: [row["services"].get(name, 0) for name in names] for row in first}
+    data, style, plot = _bars(names, table)
+    return (f"Cycles by part of the way, {rows[0]['sessions']:,} sessions, read one by one",
+            f"{style}set style histogram rowstacked\nset boxwidth 0.5\n"
+            f"set ylabel 'cycles a packet'\n{plot}", data)
+
+
+def sessions(results):
+    """Cycles of the whole way by the number of sessions."""
+    series = {}
+    for row in results.get("cost", {}).get("rows", []):
+        if row["work"] == "W":
+            series.setdefault(f"{row['direction']}, {row['mbufs']:,} mbufs", []).append(
+                (row["sessions"], row["cycles_median"], row["cycles_min"], row["cycles_max"]))
+    if not series:
+        return None
+    data, plot = _lines(series)
+    return ("Cycles of a packet by the number of sessions, in random order",
+            f"set logscale x 2\nset format x '%.0f'\nset xlabel 'sessions'\nset yrange [0:*]\n"
+            f"set ylabel 'cycles a packet, median'\n{plot}", data)
+
+
+def stability(results):
+    """What came back over time."""
+    periods = results.get("soak", {}).get("periods", [])
+    if not periods:
+        return None
+    start = periods[0]["start_s"]
+    rows = [(f"{period['end_s'] - start:.2f}", period["received_pps"] / 1000,
+             period["latency_us"]["p99"]) for period in periods]
+    data = _block("d", rows)
+    return ("A steady rate over time",
+            "set xlabel 'seconds'\nset ylabel 'thousand packets a second'\nset yrange [0:*]\n"
+            "set y2label 'latency p99, microseconds'\nset y2tics\nset y2range [0:*]\n"
+            "plot $d using 1:2 with lines lw 2 title 'received', "
+            "$d using 1:3 axes x1y2 with lines lw 2 title 'p99'\n", data)
+
+
+FIGURES = {"throughput": throughput, "latency": latency, "services": services,
+           "sessions": sessions, "stability": stability}
+
+
+def draw(results, folder):
+    """Draws what there is data for: {name: (title, path of the SVG)}."""
+    drawn = {}
+    for name, make in FIGURES.items():
+        made = make(results)
+        if not made:
+            continue
+        title, commands, data = made
+        for suffix, terminal in FORMATS.items():
+            path = os.path.join(folder, f"{name}.{suffix}")
+            script = (f"set terminal {terminal}\nset output '{path}'\n{STYLE}"
+                      f"set title {_quote(title)}\n{data}{commands}")
+            subprocess.run(["gnuplot"], input=script, text=True, check=True, capture_output=True,
+                           timeout=60)
+        drawn[name] = (title, os.path.join(folder, f"{name}.svg"))
+    return drawn

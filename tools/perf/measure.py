@@ -1,0 +1,140 @@
+"""The measurements that a report is made of: what runs where, and what it said.
+
+Each gives what `sluice-perf --json` printed, with the daemon's CPU use beside the loads. All commands
+are kept, as they were run, for the report.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+
+from kit import bench, topology
+from kit.daemon import Daemon, binary, resident_kb
+from kit.netns import Net
+from sample import Sampler
+
+TRAFFIC_WAIT_S = 30  # in mode virtio_user the daemon starts after the traffic side
+IO_SIZES = "64"
+NAMESPACE = re.compile(r"sluice-\d+-\d+-(\w+)")  # shown by its label alone
+
+
+class Measure:
+    """Runs measurements. `say` is told what begins; `commands` are all that was run."""
+
+    def __init__(self, options, say):
+        self.options, self.say = options, say
+        self.commands = []
+
+    def _note(self, words, where=None):
+        text = NAMESPACE.sub(r"\1", shlex.join(os.fspath(word) for word in words))
+        self.commands.append(f"ip netns exec {where} {text}" if where else text)
+
+    def _run(self, words, timeout):
+        self._note(words)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{shlex.join(words)}: {done.stderr.strip()[-500:]}")
+        return json.loads(done.stdout)
+
+    # ---- in process ----
+
+    def cost(self):
+        """Cycles a packet."""
+        words = [binary("sluice-perf"), "cost", "--json", "--windows", str(self.options.windows)]
+        if self.options.sessions:
+            words += ["--sessions", self.options.sessions]
+        return self._run(words, timeout=600)
+
+    # ---- with traffic ----
+
+    def _search_words(self):
+        o = self.options
+        return ["--json", "--seconds", str(o.seconds), "--loss", str(o.loss), "--precision",
+                str(o.precision), "--ues", str(o.ues), "--wait", str(TRAFFIC_WAIT_S)]
+
+    @contextlib.contextmanager
+    def _daemon(self, upf, mode, folder, **more):
+        def configured(control_socket):
+            return bench.configuration(mode, control_socket, **more)
+
+        daemon = Daemon(upf, folder, configured)
+        self._note(daemon.command(), "upf")
+        with daemon, Sampler(daemon) as sampler:
+            yield daemon, sampler
+
+    @contextlib.contextmanager
+    def _testpmd(self, upf, mode, folder):
+        self._note(bench.testpmd_words(mode, folder), "upf")
+        with bench.testpmd(upf, mode, folder):
+            yield None, None
+
+    def _traffic(self, mode, forwarder, engine, words, **more):
+        """Runs an engine with traffic against who forwards: (what it said, daemon's memory, sampler)."""
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            gen, upf = bench.lay(stack.enter_context(Net(lambda *said: self._note(said))))
+            words = bench.traffic_words(engine, mode, *words, folder=folder)
+            self._note(words, "gen")
+            first = mode == "virtio_user"
+            if first:
+                process = stack.enter_context(bench.traffic(gen, words, mode, folder))
+            daemon, sampler = stack.enter_context(forwarder(upf, mode, folder, **more))
+            if not first:
+                process = stack.enter_context(bench.traffic(gen, words, mode, folder))
+            out, err = process.communicate(timeout=900)
+            if process.returncode not in (0, 1) or not out:
+                raise RuntimeError(f"{shlex.join(words)}: {err.strip()[-500:]}")
+            memory = resident_kb(daemon) if daemon else None
+            return json.loads(out), memory, sampler
+
+    def io_forward(self, mode):
+        """What testpmd carries on the ports of this mode."""
+        words = [*self._search_words(), "--forwarder", "io", "--sizes", IO_SIZES, "--mode", mode]
+        return self._traffic(mode, self._testpmd, "ndr", words)[0]
+
+    def ndr(self, mode, io_pps):
+        """The daemon's rates and latency, with the CPU it used at each load."""
+        words = [*self._search_words(), "--sizes", self.options.sizes, "--mode", mode,
+                 "--io-forward-pps", str(round(io_pps))]
+        if self.options.imix:
+            words.append("--imix")
+        found, memory, sampler = self._traffic(mode, self._daemon, "ndr", words)
+        for row in found["rows"]:
+            for load in row["latency_us"]:
+                trial = load["trials"][0]
+                load["cpu"] = sampler.used(trial["start_s"], trial["end_s"])
+        found["memory_kb"] = memory
+        return found
+
+    def soak(self, mode, pps):
+        """A steady rate for a while, with sessions that come and go."""
+        words = ["--json", "--pps", str(max(round(pps), 1)), "--periods", str(self.options.periods),
+                 "--churn", str(self.options.churn), "--ues", str(self.options.ues),
+                 "--wait", str(TRAFFIC_WAIT_S), "--loss", "100"]
+        return self._traffic(mode, self._daemon, "soak", words)[0]
+
+    # ---- N4 ----
+
+    def pfcp(self):
+        """Sessions a second, alone and beside others that stand."""
+        found = {}
+        for standing in (0, self.options.standing):
+            with contextlib.ExitStack() as stack:
+                folder = stack.enter_context(tempfile.TemporaryDirectory())
+                gen, upf = bench.lay(stack.enter_context(Net(lambda *said: self._note(said))))
+                more = {"sessions": standing + 4096, "idle": "sleep",
+                        "memory_mb": 512 + standing // 400}
+                daemon, _ = stack.enter_context(self._daemon(upf, "af_packet", folder, **more))
+                before = resident_kb(daemon)
+                words = [binary("sluice-perf"), "pfcp", "--json", "--smf", topology.N4_SMF,
+                         "--n4", topology.N4_UPF, "--ue-base", bench.UE_BASE,
+                         "--standing", str(standing), "--seconds", "5"]
+                self._note(words, "gen")
+                done = gen.run(*words, timeout=300)
+                found[standing] = json.loads(done.stdout)
+                found[standing]["memory_kb"] = resident_kb(daemon) - before
+        return found

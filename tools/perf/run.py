@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+"""Measure Sluice on this machine and write report/index.html: the short set, in about ten minutes.
+
+Run it by `tools/dev perf`, which builds first. What is measured is said as it begins; results are kept
+in report/results.json, figures beside it as SVG and PNG. With --compare only the I/O modes are measured,
+beside testpmd on the same ports, and the tables are printed.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../tests/smoke"))
+
+from kit import bench  # noqa: E402  (the smoke tests' kit lays the network)
+from kit.daemon import TOP  # noqa: E402
+from kit.netns import interruptible  # noqa: E402
+
+import figures  # noqa: E402
+import machine  # noqa: E402
+import page  # noqa: E402
+import tables  # noqa: E402
+from measure import Measure  # noqa: E402
+
+SOAK_SHARE = 0.8
+
+
+def arguments(words):
+    """What was asked for."""
+    parser = argparse.ArgumentParser(prog="tools/dev perf", description=__doc__.split("\n", 1)[0])
+    add = parser.add_argument
+    add("--compare", action="store_true", help="only the I/O modes, beside testpmd")
+    add("--modes", default=",".join(bench.MODES), help=f"of {', '.join(bench.MODES)}")
+    add("--sizes", default="64,512,1518", help="bytes of users' frames")
+    add("--imix", action=argparse.BooleanOptionalAction, default=True, help="also a mix of sizes")
+    add("--seconds", type=float, default=1.5, help="of a trial")
+    add("--loss", type=float, default=0.0, help="percent that a trial may lose")
+    add("--precision", type=float, default=5, help="percent, of the search")
+    add("--ues", type=int, default=1024, help="UEs with traffic")
+    add("--windows", type=int, default=7, help="of the cost in process")
+    add("--sessions", default="", help="of the cost in process: N,...")
+    add("--standing", type=int, default=100000, help="sessions beside which others come and go")
+    add("--periods", type=int, default=20, help="seconds of a steady rate")
+    add("--churn", type=int, default=1000, help="sessions a second meanwhile")
+    add("--folder", default=os.path.join(TOP, "report"), help="where the report goes")
+    options = parser.parse_args(words)
+    options.modes = options.modes.split(",")
+    unknown = [mode for mode in options.modes if mode not in bench.MODES]
+    if unknown:
+        parser.error(f"no mode {unknown[0]}; there are {', '.join(bench.MODES)}")
+    return options
+
+
+def say(text):
+    """What begins now."""
+    print(f"{time.strftime('%H:%M:%S')}  {text}", flush=True)
+
+
+def measure_modes(measure):
+    """Each mode with testpmd first, on ports of the same kind."""
+    found = {}
+    for mode in measure.options.modes:
+        say(f"{mode}: testpmd's io-forward")
+        forward = measure.io_forward(mode)
+        io_pps = forward["rows"][0]["pps"]
+        say(f"{mode}: {io_pps:,.0f} packets a second; now the daemon")
+        found[mode] = {"io": forward, "ndr": measure.ndr(mode, io_pps)}
+        for row in found[mode]["ndr"]["rows"]:
+            say(f"{mode}: frames of {row['frame']}: {row['pps']:,.0f} packets a second")
+    return found
+
+
+def measure_all(measure, results):
+    """Everything that was asked for, into results."""
+    options = measure.options
+    if not options.compare:
+        say("cost of a packet, in process")
+        results["cost"] = measure.cost()
+        say("sessions over N4")
+        results["pfcp"] = measure.pfcp()
+    results["modes"] = measure_modes(measure)
+    mode = options.modes[0]
+    pps = results["modes"][mode]["ndr"]["rows"][0]["pps"]
+    say(f"{mode}: a steady rate for {options.periods} s, {options.churn} sessions a second")
+    results["soak"] = {"mode": mode, **measure.soak(mode, SOAK_SHARE * pps)}
+
+
+def wrong_of(results):
+    """Packets that came back and were not as they must be."""
+    faults = [found["faults"] for mode in results["modes"].values()
+              for found in (mode["ndr"], mode["io"])]
+    return results["soak"]["wrong"] + sum(n for row in faults for name, n in row.items()
+                                          if name not in ("foreign", "reordered"))
+
+
+def main(words):
+    """Measure, write, print where. 1 when a packet was wrong."""
+    options = arguments(words)
+    interruptible()
+    os.makedirs(options.folder, exist_ok=True)
+    start = time.monotonic()
+    results = {"when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}
+    facts = machine.facts(TOP)
+    measure = Measure(options, say)
+    measure.commands.append(f"sudo tools/dev perf {' '.join(words)}".strip())
+    measure_all(measure, results)
+    results["seconds"] = time.monotonic() - start
+    with open(os.path.join(options.folder, "results.json"), "w", encoding="utf-8") as file:
+        json.dump({"facts": facts, "commands": measure.commands, **results}, file, indent=1)
+    drawn = figures.draw(results, options.folder)
+    path = os.path.join(options.folder, "index.html")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page.make(results, facts, measure.commands, drawn))
+    for table in tables.of(results):
+        print("\n" + tables.text(table))
+    wrong = wrong_of(results)
+    print(f"\n{path} is written ({results['seconds']:.0f} s); packets that were wrong: {wrong}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,158 @@
+"""Tables of a run's results: [(title, heads, rows)], rows of texts. For the page and the terminal.
+
+Every cell is a figure that was measured in the run; what was not measured has no row.
+"""
+
+WORK = {"W": "the whole way", "handoff_rx": "handoff, receiver", "handoff_owner":
+        "handoff, owner above its share"}
+MODEL_WORKERS = (1, 2, 4, 8, 16)
+
+
+def _cycles(row):
+    return f"{row['cycles_median']:.0f} ({row['cycles_min']:.0f} to {row['cycles_max']:.0f})"
+
+
+def cost(results):
+    """Cycles a packet."""
+    found = results["cost"]
+    table = {}
+    for row in found["rows"]:
+        key = (row["work"], row["mbufs"], row["sessions"])
+        table.setdefault(key, {})[row["direction"]] = _cycles(row)
+    rows = [[WORK[work], f"{sessions:,}", f"{mbufs:,}", *(ways.get(way, "") for way in
+                                                         ("up", "down", "mixed"))]
+            for (work, mbufs, sessions), ways in sorted(table.items())]
+    for name, reference in found["references"].items():
+        rows.append([f"reference loop {name}", "", "", _cycles(reference), "", ""])
+    return [(f"Cycles a packet, in process: median (smallest to largest) of {found['windows']} windows, "
+             f"{found['pages']} pages", ["work", "sessions", "mbufs", "up", "down", "mixed"], rows)]
+
+
+def _rows_of(results):
+    for name, mode in results["modes"].items():
+        for row in mode["ndr"]["rows"]:
+            yield name, mode, row
+
+
+def throughput(results):
+    """Rates, beside testpmd's."""
+    rows = []
+    for name, mode, row in _rows_of(results):
+        io_pps = row["io_forward_pps"]
+        ratio = f"{row['pps'] / io_pps:.2f}" if io_pps and row["frame"] == 64 else ""
+        limited = row["generator_limited"] or (row["frame"] == 64 and
+                                               mode["io"]["rows"][0]["generator_limited"])
+        rows.append([name, str(row["frame"]), f"{row['pps']:,.0f}", f"{row['bps'] / 1e6:,.0f}",
+                     f"{100 * row['loss']:.4f}", f"{row['overload_pps']:,.0f}",
+                     f"{io_pps:,.0f}" if io_pps and row["frame"] == 64 else "", ratio,
+                     "yes" if limited else ""])
+    first = next(_rows_of(results))[2]
+    return [(f"No-drop rate (RFC 2544) with one worker, both directions together, trials of "
+             f"{first['trial_seconds']:g} s, {first['loss_tolerance_percent']:g} % loss tolerated",
+             ["mode", "frame, bytes", "packets/s", "Mbit/s", "loss, %", "packets/s under overload",
+              "testpmd io, 64 bytes", "ratio", "the traffic side was the limit"], rows)]
+
+
+def latency(results):
+    """Percentiles at shares of the rate."""
+    rows = []
+    for name, _, row in _rows_of(results):
+        for load in row["latency_us"]:
+            times = load["all"]
+            rows.append([name, str(row["frame"]), f"{load['load_percent']}",
+                         *(f"{times[key]:,.1f}" for key in
+                           ("min", "mean", "p50", "p99", "p99.9", "max"))])
+    return [("Latency, microseconds", ["mode", "frame", "load, %", "min", "mean", "p50", "p99",
+                                       "p99.9", "max"], rows)]
+
+
+def cpu(results):
+    """What the daemon used at each load."""
+    keys = ("user_percent", "system_percent", "softirq_percent", "idle_percent", "cycles_per_packet",
+            "turn_packets")
+    rows = [[name, str(row["frame"]), str(load["load_percent"]),
+             *(f"{load['cpu'][key]:,.1f}" for key in keys)]
+            for name, _, row in _rows_of(results) for load in row["latency_us"] if load["cpu"]]
+    return [("CPU use of the daemon: shares of one CPU (softirq: of the machine), the worker's idle "
+             "share, its cycles a packet with the port's, packets a turn",
+             ["mode", "frame", "load, %", "user, %", "system, %", "softirq, %", "idle, %",
+              "cycles/packet", "packets/turn"], rows)]
+
+
+def pfcp(results):
+    """Sessions a second."""
+    rows = []
+    for found in results["pfcp"].values():
+        times = found["latency_us"]
+        rows.append([f"{found['standing']:,}", f"{found['standing_s']:.2f}",
+                     f"{found['memory_kb'] / 1024:,.0f}", f"{found['sessions_per_s']:,.0f}",
+                     *(f"{times[verb]['p50']:,.0f} / {times[verb]['p99']:,.0f}"
+                       for verb in ("establish", "modify", "delete")),
+                     str(sum(found["failed"].values()))])
+    return [("N4: sessions established, modified and deleted a second; microseconds p50 / p99",
+             ["standing", "established in, s", "memory grown, MB", "sessions/s", "establish",
+              "modify", "delete", "failed"], rows)]
+
+
+def soak(results):
+    """A steady rate in sum."""
+    found = results["soak"]
+    return [(f"A steady rate for {len(found['periods'])} periods, mode {found['mode']}",
+             ["packets sent", "lost", "wrong", "received/s, min", "median", "max", "sessions",
+              "failed", "p99, us"],
+             [[f"{found['sent']:,}", f"{found['lost']:,}", str(found["wrong"]),
+               f"{found['received_pps_min']:,.0f}", f"{found['received_pps']:,.0f}",
+               f"{found['received_pps_max']:,.0f}", f"{found['sessions']:,}",
+               str(found["sessions_failed"]), f"{found['latency_us']['p99']:,.1f}"]])]
+
+
+def _median(results, work, sessions, direction="mixed"):
+    return next((row["cycles_median"] for row in results["cost"]["rows"] if row["work"] == work and
+                 row["sessions"] == sessions and row["direction"] == direction), None)
+
+
+def model(results):
+    """What more workers would carry, from what one packet costs them; the port's cost is not in it."""
+    hz = results["cost"]["tsc_hz"]
+    counts = [row["sessions"] for row in results["cost"]["rows"] if row["work"] == "handoff_rx"]
+    if not counts:
+        return []
+    sessions = max(counts)
+    way, owner = _median(results, "W", sessions), _median(results, "handoff_owner", sessions)
+    receiver = _median(results, "handoff_rx", sessions)
+    if None in (way, owner, receiver):
+        return []
+    parts = next(row["services"] for row in results["cost"]["rows"]
+                 if row["work"] == "handoff_rx" and row["sessions"] == sessions
+                 and row["direction"] == "mixed")
+    more = receiver - sum(parts.values()) + owner
+    rows = []
+    for workers in MODEL_WORKERS:
+        share = (workers - 1) / workers
+        cycles = way + share * more
+        rows.append([str(workers), f"{100 * share:.0f}", f"{cycles:.0f}",
+                     f"{workers * hz / cycles / 1e6:.1f}", f"{workers * hz / way / 1e6:.1f}"])
+    return [(f"A model of more workers, not a measurement: {sessions:,} sessions, packets arriving at "
+             f"any worker alike; a packet costs {way:.0f} cycles and, where it is handed over, "
+             f"{more:.0f} more; ports cost nothing",
+             ["workers", "handed over, %", "cycles/packet", "Mpackets/s", "without handoff"], rows)]
+
+
+PARTS = {"cost": (cost, model), "modes": (throughput, latency, cpu), "pfcp": (pfcp,),
+         "soak": (soak,)}
+
+
+def of(results):
+    """All tables that there are results for, in order."""
+    return [table for part, makers in PARTS.items() if results.get(part)
+            for make in makers for table in make(results) if table[2]]
+
+
+def text(table):
+    """A table for a terminal."""
+    title, heads, rows = table
+    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
+    lines = ["  ".join(cell.rjust(width) if i else cell.ljust(width)
+                       for i, (cell, width) in enumerate(zip(row, widths)))
+             for row in [heads, *rows]]
+    return "\n".join([title, *lines])
