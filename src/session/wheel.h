@@ -1,4 +1,5 @@
-// A timer wheel: numbers that become due in the order of time, each in the slot of its tick.
+// A worker's timer wheel: numbers that become due in the order of time, each in the slot of its tick. (The control
+// thread's timers are those of base/timers.h.)
 //
 // Owner worker. The wheel keeps no deadline of its own: whoever uses it has each number's deadline in a place
 // that is written anyway, and *extends* it there by one store. When the slot comes in which the number stands, it
