@@ -31,7 +31,8 @@ struct arena_books {
 	void *mapping;
 	size_t mapping_bytes;
 	uint32_t n_units;
-	uint32_t fresh; // units from here on were never used; unit 0 never is
+	uint32_t fresh;  // units from here on were never used; unit 0 never is
+	uint32_t serial; // of the latest block
 	uint32_t bucket_mask;
 	uint32_t *buckets;    // heads of hash chains
 	struct block *blocks; // [n_units]
@@ -197,13 +198,20 @@ static uint32_t block_take(struct arena_books *books, unsigned size)
 	return place ? place : block_cut(books, size);
 }
 
+#define SERIAL_AT offsetof(struct ruleset, pdrs[0].serial)
+#define SERIAL_END (SERIAL_AT + sizeof(uint32_t))
+static_assert(SERIAL_END <= RULESET_UNIT, "every block has room for its serial");
+
+// But for the serial, which is 0 in a block that is not in the arena yet.
 static bool is_like(const struct rule_arena *arena, uint32_t place, uint32_t hash,
 		    const struct ruleset *rs)
 {
 	const struct ruleset *at = rule_arena_at(arena, place);
 
 	return arena->books->blocks[place].hash == hash && at->units == rs->units &&
-	       memcmp(at, rs, ruleset_bytes(rs)) == 0;
+	       memcmp(at, rs, SERIAL_AT) == 0 &&
+	       memcmp((const uint8_t *)at + SERIAL_END, (const uint8_t *)rs + SERIAL_END,
+		      ruleset_bytes(rs) - SERIAL_END) == 0;
 }
 
 int rule_arena_intern(struct rule_arena *arena, const struct ruleset *rs, uint32_t *ret_place)
@@ -229,6 +237,8 @@ int rule_arena_intern(struct rule_arena *arena, const struct ruleset *rs, uint32
 	if (place == 0)
 		return -ENOSPC;
 	memcpy(arena->base + (size_t)place * RULESET_UNIT, rs, ruleset_bytes(rs));
+	((struct ruleset *)(void *)(arena->base + (size_t)place * RULESET_UNIT))->pdrs[0].serial =
+		++books->serial;
 	books->blocks[place] = (struct block){.users = 1, .hash = hash, .next = *chain};
 	*chain = place;
 	books->counts.users++;

@@ -12,6 +12,7 @@
 #include "rules/compile_block.h"
 #include "rules/compile_far.h"
 #include "rules/compile_filter.h"
+#include "rules/compile_flow.h"
 #include "rules/compile_policy.h"
 
 struct build {
@@ -368,9 +369,12 @@ static int sources_list(struct build *b)
 
 static int block_of(struct build *b)
 {
+	uint64_t services;
+	uint8_t profile = compile_flow(b->rules, b->conf, b->order, b->n_pdrs, &services);
 	const struct block_parts parts = {
-		.chain_up = b->conf->chain(b->conf->chain_ctx, true, b->needs_up),
-		.chain_down = b->conf->chain(b->conf->chain_ctx, false, b->needs_down),
+		.chain_up = b->conf->chain(b->conf->chain_ctx, true, b->needs_up) | services,
+		.chain_down = b->conf->chain(b->conf->chain_ctx, false, b->needs_down) | services,
+		.profile = profile,
 		.flags = b->any_source ? RULESET_F_ANY_SOURCE : 0,
 		.n_up = b->n_up,
 		.n_down = b->n_pdrs - b->n_up,

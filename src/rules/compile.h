@@ -39,8 +39,9 @@ enum ue_to_ue {
 };
 
 struct compile_ni {
-	uint8_t iface;    // its N6 interface, or COMPILE_IFACE_NONE
-	uint8_t ue_to_ue; // enum ue_to_ue
+	uint8_t iface;     // its N6 interface, or COMPILE_IFACE_NONE
+	uint8_t ue_to_ue;  // enum ue_to_ue
+	uint64_t services; // that the configuration gives the flows of its sessions
 };
 
 struct compile_conf {

@@ -37,6 +37,22 @@ static bool way_is_large(const struct block_parts *parts, const struct way *way)
 	return n > parts->walk_max;
 }
 
+// Whether packets of one flow and tunnel may match different PDRs of the way.
+static bool way_is_rare(const struct block_parts *parts, const struct way *way)
+{
+	for (unsigned i = way->first; i < way->first + way->n; i++) {
+		const struct filter_span *span = &parts->spans[i];
+
+		if (parts->pdrs[i].qfis != UINT64_MAX)
+			return true;
+		for (unsigned k = 0; k < span->n; k++) {
+			if (parts->filters[span->first + k].flags & FILTER_F_RARE)
+				return true;
+		}
+	}
+	return false;
+}
+
 // Walked PDRs come first.
 static void ways_place(const struct block_parts *parts, struct way ways[2])
 {
@@ -169,7 +185,9 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 	size_t blob_at = filters_at + n_filters * sizeof(struct filter);
 	size_t bytes = round_up(blob_at + blob->n, RULESET_UNIT);
 	unsigned flags = parts->flags | (ways[0].classified ? RULESET_F_CLASSIFY_UP : 0u) |
-			 (ways[1].classified ? RULESET_F_CLASSIFY_DOWN : 0u);
+			 (ways[1].classified ? RULESET_F_CLASSIFY_DOWN : 0u) |
+			 (way_is_rare(parts, &ways[0]) ? RULESET_F_RARE_UP : 0u) |
+			 (way_is_rare(parts, &ways[1]) ? RULESET_F_RARE_DOWN : 0u);
 	struct ruleset *rs = calloc(1, bytes);
 	struct filter *filters;
 
@@ -181,7 +199,8 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 	rs->flags = flags & 0x3fu;
 	rs->n_up = (uint16_t)(ways[0].classified ? 0 : ways[0].n);
 	rs->n_down = (uint16_t)(ways[1].classified ? 0 : ways[1].n);
-	rs->n_fars = (uint16_t)parts->n_fars;
+	rs->n_fars = parts->n_fars & 0x3ffu;
+	rs->profile = parts->profile & 0x3fu;
 	rs->n_filters = (uint16_t)n_filters;
 	rs->n_sources = parts->n_sources & 63;
 	rs->fars_at = (uint16_t)(fars_at / 16);

@@ -19,7 +19,8 @@ struct filter_span {
 
 struct block_parts {
 	uint64_t chain_up, chain_down;
-	uint8_t flags; // RULESET_F_ANY_SOURCE or none
+	uint8_t flags;   // RULESET_F_ANY_SOURCE or none
+	uint8_t profile; // of flows
 	unsigned n_up, n_down, n_fars;
 	const struct pdr
 		*pdrs; // up first, each direction in the order of trial; their filters not yet said

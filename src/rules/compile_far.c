@@ -16,7 +16,7 @@ struct compile_ni compile_ni_get(const struct compile_conf *conf, uint16_t ni)
 	if (ni == RULES_NI_NONE)
 		ni = conf->default_ni;
 	if (ni == RULES_NI_NONE)
-		return (struct compile_ni){conf->default_iface, UE_TO_UE_DIRECT};
+		return (struct compile_ni){conf->default_iface, UE_TO_UE_DIRECT, 0};
 	return ni < conf->n_nis ? conf->nis[ni] : (struct compile_ni){.iface = COMPILE_IFACE_NONE};
 }
 

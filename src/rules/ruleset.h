@@ -54,7 +54,7 @@ struct pdr {
 	uint8_t meters
 		[4]; // by number in the session (session/policy.h); PDR_NO_PLACE: none further
 	uint8_t usages[4]; // likewise
-	uint32_t spare;
+	uint32_t serial;   // in the block's first place: of the block (ruleset_serial())
 };
 static_assert(sizeof(struct pdr) == 32, "two PDRs a cache line");
 
@@ -136,6 +136,9 @@ static_assert(sizeof(struct filter) == 64, "a filter a cache line");
 #define RULESET_F_ANY_SOURCE 0x01  // some up PDR has PDR_F_ANY_SOURCE
 #define RULESET_F_CLASSIFY_UP 0x02 // up PDRs are not walked but classified (rules/classify.h)
 #define RULESET_F_CLASSIFY_DOWN 0x04
+#define RULESET_F_RARE_UP                                                                          \
+	0x08 // more than a packet's flow and tunnel decides which up PDR it matches
+#define RULESET_F_RARE_DOWN 0x10
 #define RULESET_UNIT 64 // bytes: blocks are whole cache lines
 
 struct ruleset {
@@ -145,7 +148,9 @@ struct ruleset {
 		n_sources : 6; // the last filters: what the session may send from beside the line's UE addresses
 	uint32_t flags : 6;
 	uint16_t n_up, n_down; // PDRs that are walked
-	uint16_t n_fars, n_filters;
+	uint16_t n_fars : 10;
+	uint16_t profile : 6; // of its sessions' flows (worker/flows.h): the network instance
+	uint16_t n_filters;
 	uint16_t fars_at, filters_at; // offsets from the start of the block, in 16 bytes
 	struct pdr pdrs[];
 };
@@ -155,6 +160,14 @@ static_assert(sizeof(struct ruleset) == 32,
 static inline size_t ruleset_bytes(const struct ruleset *rs)
 {
 	return (size_t)rs->units * RULESET_UNIT;
+}
+
+// Tells a block from all others that have been in the arena, also in its place, so that whoever remembers what he
+// found in a block can tell whether it is still the one. Stands behind the header, where a block without PDRs has
+// room for one too.
+static inline uint32_t ruleset_serial(const struct ruleset *rs)
+{
+	return rs->pdrs[0].serial;
 }
 
 static inline const struct far *ruleset_far(const struct ruleset *rs, unsigned i)

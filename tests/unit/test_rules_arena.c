@@ -18,6 +18,7 @@ static struct ruleset *block(unsigned units, unsigned seed)
 	rs->chain_up = seed;
 	for (size_t i = sizeof(*rs); i < ruleset_bytes(rs); i++)
 		((uint8_t *)rs)[i] = (uint8_t)(seed + i);
+	rs->pdrs[0].serial = 0; // the arena's
 	return rs;
 }
 
@@ -33,8 +34,10 @@ static int intern(struct rule_arena *arena, unsigned units, unsigned seed, uint3
 static bool holds(const struct rule_arena *arena, uint32_t place, unsigned units, unsigned seed)
 {
 	struct ruleset *rs = block(units, seed);
-	bool same = memcmp(rule_arena_at(arena, place), rs, ruleset_bytes(rs)) == 0;
+	bool same;
 
+	rs->pdrs[0].serial = ruleset_serial(rule_arena_at(arena, place));
+	same = memcmp(rule_arena_at(arena, place), rs, ruleset_bytes(rs)) == 0;
 	free(rs);
 	return same;
 }
@@ -200,6 +203,27 @@ static void test_churn(void)
 	rule_arena_fini(&arena);
 }
 
+// A block's serial is no other's, before or after, though another stands in its place; whoever shares it shares that.
+static void test_serials(void)
+{
+	struct rule_arena arena;
+	uint32_t places[3], last = 0;
+
+	CU_ASSERT_EQUAL_FATAL(rule_arena_init(&arena, 1 << 20), 0);
+	for (unsigned round = 0; round < 100; round++) {
+		for (unsigned i = 0; i < 3; i++)
+			CU_ASSERT_EQUAL(intern(&arena, 1, round + i / 2, &places[i]), 0);
+		CU_ASSERT_EQUAL(places[0], places[1]);
+		CU_ASSERT_TRUE(ruleset_serial(rule_arena_at(&arena, places[0])) > last);
+		CU_ASSERT_TRUE(ruleset_serial(rule_arena_at(&arena, places[2])) >
+			       ruleset_serial(rule_arena_at(&arena, places[0])));
+		last = ruleset_serial(rule_arena_at(&arena, places[2]));
+		for (unsigned i = 0; i < 3; i++)
+			rule_arena_release(&arena, places[i]);
+	}
+	rule_arena_fini(&arena);
+}
+
 static CU_TestInfo tests[] = {
 	{"sizes of the region", test_init},
 	{"equal contents stand once", test_sharing},
@@ -207,6 +231,7 @@ static CU_TestInfo tests[] = {
 	{"a full arena", test_full},
 	{"large blocks", test_large},
 	{"blocks that come and go", test_churn},
+	{"serials", test_serials},
 	CU_TEST_INFO_NULL,
 };
 

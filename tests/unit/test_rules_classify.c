@@ -163,7 +163,8 @@ static void test_directions(void)
 		copy_direction(rules, down, 10000);
 		walked = compile_set(rules, WALKED);
 		mixed = compile_set(rules, 0);
-		CU_ASSERT_EQUAL(mixed.rs->flags & ~RULESET_F_ANY_SOURCE, rows[i].flags);
+		CU_ASSERT_EQUAL(mixed.rs->flags & (RULESET_F_CLASSIFY_UP | RULESET_F_CLASSIFY_DOWN),
+				rows[i].flags);
 		for (unsigned k = 0; k < 20000; k++) {
 			bool up = set_draw(2);
 			struct set_packet p;

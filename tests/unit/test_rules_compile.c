@@ -77,7 +77,7 @@ static void test_open5gs(void)
 	CU_ASSERT_EQUAL(rs->n_down, 2);
 	CU_ASSERT_EQUAL(rs->n_fars, 3);
 	CU_ASSERT_EQUAL(rs->n_filters, 1);
-	CU_ASSERT_EQUAL(rs->flags, RULESET_F_ANY_SOURCE);
+	CU_ASSERT_EQUAL(rs->flags, RULESET_F_ANY_SOURCE | RULESET_F_RARE_UP);
 	for (unsigned i = 0; i < 4; i++)
 		CU_ASSERT_EQUAL(rs->pdrs[i].id, order[i]);
 
@@ -690,6 +690,75 @@ static void test_all_qfis(void)
 	rules_free(r);
 }
 
+// A PDR that a flow's packets do not all match makes its direction one whose matches are not remembered.
+static void test_rare(void)
+{
+	static const struct {
+		const char *filter;
+		bool rare;
+	} rows[] = {
+		{"permit out tcp from any 443 to assigned", false},
+		{"permit out tcp from any to assigned setup", true},
+		{"permit out tcp from any to assigned established", true},
+		{"permit out ip from any to assigned frag", true},
+	};
+	struct rules *r = kit_open5gs("10.45.0.2", NULL);
+	struct compiled c;
+
+	c = compile(r);
+	CU_ASSERT_TRUE(c.rs->flags & RULESET_F_RARE_UP); // it asks for a QFI
+	CU_ASSERT_FALSE(c.rs->flags & RULESET_F_RARE_DOWN);
+	compiled_fini(&c);
+	rules_pdr_lookup(r, 2)->pdi.qfis = 0;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		kit_filter_set(rules_pdr_lookup(r, 1), rows[i].filter);
+		c = compile(r);
+		CU_ASSERT_FALSE(c.rs->flags & RULESET_F_RARE_UP);
+		CU_ASSERT_EQUAL((c.rs->flags & RULESET_F_RARE_DOWN) != 0, rows[i].rare);
+		compiled_fini(&c);
+	}
+	rules_free(r);
+}
+
+// What the configuration gives the flows of a network instance comes to both chains, whatever the rules need.
+static void test_flow_services(void)
+{
+	static const struct compile_ni nis[] = {
+		{KIT_N6, 0, 0}, {5, 0, 1ull << 20}, {COMPILE_IFACE_NONE, 0, 1ull << 21}};
+	struct compile_conf conf = kit_conf;
+	struct rules *r = kit_open5gs("10.45.0.2", NULL);
+	struct compiled c, none = compile(r);
+
+	conf.nis = nis;
+	c = compile_with(r, &conf);
+	CU_ASSERT_EQUAL(c.rs->chain_up, none.rs->chain_up);
+	CU_ASSERT_EQUAL(c.rs->profile, 0);
+	compiled_fini(&c);
+	conf.default_ni = 1;
+	rules_pdr_lookup(r, 1)->pdi.ni = RULES_NI_NONE;
+	c = compile_with(r, &conf);
+	CU_ASSERT_EQUAL(c.rs->chain_up, none.rs->chain_up | 1ull << 20);
+	CU_ASSERT_EQUAL(c.rs->chain_down, none.rs->chain_down | 1ull << 20);
+	CU_ASSERT_EQUAL(c.rs->profile, 1);
+	compiled_fini(&c);
+
+	// Without a downlink PDR the uplink's destination says so.
+	rules_pdr_del(r, 1);
+	rules_far_lookup(r, 2)->ni = 1;
+	c = compile_with(r, &conf);
+	CU_ASSERT_EQUAL(c.rs->profile, 1);
+	compiled_fini(&c);
+	// What goes from tunnel to tunnel is none's.
+	kit_tunnel_set(rules_far_lookup(r, 2), 7, "127.0.0.9");
+	rules_far_lookup(r, 2)->destination = IF_CORE;
+	c = compile_with(r, &conf);
+	CU_ASSERT_EQUAL(c.rs->chain_up & 1ull << 20, 0);
+	CU_ASSERT_EQUAL(c.rs->profile, 0);
+	compiled_fini(&c);
+	compiled_fini(&none);
+	rules_free(r);
+}
+
 static CU_TestInfo tests[] = {
 	{"an Open5GS session", test_open5gs},
 	{"its UE addresses", test_addresses},
@@ -712,6 +781,8 @@ static CU_TestInfo tests[] = {
 	{"network instances", test_network_instances},
 	{"limits of filters", test_filter_limits},
 	{"all QFIs are not any", test_all_qfis},
+	{"matches that a flow cannot remember", test_rare},
+	{"services for flows", test_flow_services},
 	CU_TEST_INFO_NULL,
 };
 
