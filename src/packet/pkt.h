@@ -75,7 +75,10 @@ struct pkt {
 	uint64_t chain;            // services still to visit; 0: the packet has ended
 	struct session_ref ref;
 	const struct pdr *pdr; // set by the pdr service
-	uint32_t teid;         // host order, of a GTP-U message; else 0
+	union {
+		uint32_t teid; // host order, of a GTP-U message; else 0. Set by far: where it goes
+		uint32_t flow; // its flow's number, set by the flow service; until far
+	};
 	uint16_t user;         // offset of the user's IP packet from the start of the frame
 	uint16_t l4;           // offset of its L4 header
 	uint16_t user_bytes;   // its length by its own header, IP header included

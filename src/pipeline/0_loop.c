@@ -20,12 +20,19 @@
 #define IDLE_SLEEP_NS 50000
 #define IDLE_LONG_NS 500000
 
+static void flow_lane_reset(struct flow_lane *fl)
+{
+	fl->n_asked = fl->n_fetched = fl->n_found = fl->n_before = 0;
+}
+
 void turn_reset(struct turn *t)
 {
 	t->n = 0;
 	t->n_rx = 0;
 	t->up.n_ready = t->up.worked = t->up.n_keyed = t->up.located = 0;
 	t->down.n_ready = t->down.worked = t->down.n_keyed = t->down.located = 0;
+	flow_lane_reset(&t->up.flows);
+	flow_lane_reset(&t->down.flows);
 }
 
 // Group g is parsed while the lines of group g-1 and the locators' words of the downlink packets of g-1 come
@@ -64,6 +71,7 @@ static __rte_always_inline void batch(struct worker *w, struct turn *t, bool sam
 		profile_stamp(w, &cycles[STAGE_locate]);
 	dispatch_up(w, &t->up, t->up.n_ready);
 	dispatch_down(w, &t->down, t->down.n_ready);
+	dispatch_flows(w, t);
 	if (unlikely(again_waits(w)))
 		dispatch_again(w, t);
 	if (sampled)
@@ -85,6 +93,8 @@ unsigned pipeline_turn(struct worker *w)
 	turn_reset(&t);
 	w->now = clock_now_ns() * METER_UNITS_PER_NS;
 	mailbox_run(w, WORKER_MAILS);
+	if (w->flows.table.n)
+		flows_turn(w);
 	dispatch_held(w);
 	handoff_gather(w, &t);
 	rx_gather(w, &t);

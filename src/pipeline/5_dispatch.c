@@ -5,6 +5,7 @@
 // a turn that is a sample of where the time goes.
 
 #include "pipeline/3_locate.h"
+#include "pipeline/flow_lane.h"
 #include "pipeline/fused.h"
 #include "pipeline/pipeline.h"
 #include "worker/again.h"
@@ -40,7 +41,8 @@ static inline void group_add(struct group *g, struct pkt *p, uint64_t chain)
 	g->pkts[g->n++] = p;
 }
 
-__attribute__((noinline)) static void run_bitmap(struct worker *w, struct group *g)
+// The services of `bits`; others stay in the packets' chains.
+__attribute__((noinline)) static void run_bitmap(struct worker *w, struct group *g, uint64_t bits)
 {
 	worker_count(w, COUNTER_dispatched, 1);
 	for (;;) {
@@ -49,7 +51,7 @@ __attribute__((noinline)) static void run_bitmap(struct worker *w, struct group 
 		unsigned n = 0;
 
 		for (unsigned i = 0; i < g->n; i++)
-			any |= g->pkts[i]->chain;
+			any |= g->pkts[i]->chain & bits;
 		if (any == 0)
 			return;
 
@@ -175,6 +177,79 @@ static inline void enter_down(struct worker *w, struct group *g, struct pkt *p)
 	group_add(g, p, line_rules(w, p->line)->chain_down);
 }
 
+// --- packets of flows ------------------------------------------------------------------------------------
+
+// Finds the flows of the packets up to number `to`, a group or less, and works on them.
+__attribute__((flatten, noinline)) static void flows_work(struct worker *w, struct flow_lane *fl,
+							  unsigned to)
+{
+	struct group g = {.all = ~0ull};
+
+	for (; fl->n_found != to; fl->n_found++) {
+		struct flow_wait *wait = flow_lane_at(fl, fl->n_found);
+
+		flow_find(w, wait);
+		if (likely(wait->p->chain != 0))
+			group_add(&g, wait->p, wait->p->chain);
+	}
+	if (likely(fused_all(g.all, g.any, FUSED_FLOW, FUSED_FLOW_MAY))) {
+		worker_count(w, COUNTER_fused, 1);
+		for (unsigned i = 0; i < g.n; i++)
+			fused_flow(w, g.pkts[i]);
+	} else if (g.n) {
+		run_bitmap(w, &g, ~0ull);
+	}
+}
+
+// A group has been asked for: what was fetched with the last step can be worked on, and what was asked for before
+// can be fetched.
+static void flows_step(struct worker *w, struct flow_lane *fl)
+{
+	flows_work(w, fl, fl->n_fetched);
+	flow_lane_fetch(w, fl, fl->n_before);
+	fl->n_before = fl->n_asked;
+}
+
+static void flows_finish(struct worker *w, struct flow_lane *fl)
+{
+	while (unlikely(flow_lane_waits(fl)))
+		flows_step(w, fl);
+}
+
+// Of a group in which packets look for their flows: asks for these, and works on the others.
+__attribute__((flatten, noinline)) static void run_with_flows(struct worker *w,
+							      struct flow_lane *fl, struct group *g,
+							      bool up)
+{
+	struct group others = {.all = ~0ull};
+
+	if (unlikely(g->any & (SERVICE_MASK(flow) - 1) & ~FUSED_BEFORE_FLOW))
+		run_bitmap(w, g, SERVICE_MASK(flow) - 1);
+	for (unsigned i = 0; i < g->n; i++) {
+		struct pkt *p = g->pkts[i];
+
+		if (!(p->chain & SERVICE_MASK(flow))) {
+			if (p->chain)
+				group_add(&others, p, p->chain);
+			continue;
+		}
+		fused_before_flow(w, p);
+		if (unlikely(!p->chain))
+			continue;
+		p->chain &= ~SERVICE_MASK(flow);
+		flow_lane_ask(w, fl, p);
+	}
+	flows_step(w, fl);
+	if (fused_all(others.all, others.any, up ? FUSED_UP : FUSED_DOWN, FUSED_MAY)) {
+		for (unsigned i = 0; i < others.n; i++)
+			up ? fused_up(w, others.pkts[i]) : fused_down(w, others.pkts[i]);
+	} else if (others.n) {
+		run_bitmap(w, &others, ~0ull);
+	}
+}
+
+// --- the lanes -------------------------------------------------------------------------------------------
+
 // Flat: the fused chain is one piece of code, without calls on the ordinary way.
 __attribute__((flatten)) void dispatch_up(struct worker *w, struct lane *lane, unsigned to)
 {
@@ -184,13 +259,17 @@ __attribute__((flatten)) void dispatch_up(struct worker *w, struct lane *lane, u
 
 		while (lane->worked < end)
 			enter_up(w, &g, lane->ready[lane->worked++]);
-		if (likely(fused_all(g.all, g.any, FUSED_UP) && !w->sampling)) {
+		if (likely(fused_all(g.all, g.any, FUSED_UP, FUSED_MAY) && !w->sampling)) {
 			worker_count(w, COUNTER_fused, 1);
 			for (unsigned i = 0; i < g.n; i++)
 				fused_up(w, g.pkts[i]);
+		} else if (g.any & SERVICE_MASK(flow) && !w->sampling) {
+			run_with_flows(w, &lane->flows, &g, true);
 		} else if (g.n) {
-			run_bitmap(w, &g);
+			run_bitmap(w, &g, ~0ull);
 		}
+		if (unlikely(g.n_ends))
+			flows_finish(w, &lane->flows);
 		for (unsigned i = 1; unlikely(i <= g.n_ends); i++)
 			relay_end_marker(w, g.pkts[GROUP - i]);
 	}
@@ -204,14 +283,22 @@ __attribute__((flatten)) void dispatch_down(struct worker *w, struct lane *lane,
 
 		while (lane->worked < end)
 			enter_down(w, &g, lane->ready[lane->worked++]);
-		if (likely(fused_all(g.all, g.any, FUSED_DOWN) && !w->sampling)) {
+		if (likely(fused_all(g.all, g.any, FUSED_DOWN, FUSED_MAY) && !w->sampling)) {
 			worker_count(w, COUNTER_fused, 1);
 			for (unsigned i = 0; i < g.n; i++)
 				fused_down(w, g.pkts[i]);
+		} else if (g.any & SERVICE_MASK(flow) && !w->sampling) {
+			run_with_flows(w, &lane->flows, &g, false);
 		} else if (g.n) {
-			run_bitmap(w, &g);
+			run_bitmap(w, &g, ~0ull);
 		}
 	}
+}
+
+void dispatch_flows(struct worker *w, struct turn *t)
+{
+	flows_finish(w, &t->up.flows);
+	flows_finish(w, &t->down.flows);
 }
 
 // By the rules that stand now, from the PDR on. What is held again goes behind all that is.
@@ -224,7 +311,7 @@ __attribute__((noinline)) static void run_held(struct worker *w, struct pkt *pkt
 
 		group_add(&g, &pkts[i], decap | line_rules(w, pkts[i].line)->chain_down);
 	}
-	run_bitmap(w, &g);
+	run_bitmap(w, &g, ~0ull);
 }
 
 void dispatch_held(struct worker *w)
@@ -262,8 +349,9 @@ static bool again_some(struct worker *w, struct turn *t)
 			handoff_put(w, p, session_ref_owner(p->ref), false);
 	}
 	if (g.n)
-		run_bitmap(w, &g);
+		run_bitmap(w, &g, ~0ull);
 	dispatch_down(w, &t->down, t->down.n_ready);
+	flows_finish(w, &t->down.flows);
 	return again_waits(w);
 }
 

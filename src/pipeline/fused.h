@@ -8,7 +8,9 @@
 
 #include "service/10_gtpu_decap.h"
 #include "service/15_source_check.h"
-#include "service/28_pdr.h"
+#include "service/21_l4_lifecycle.h"
+#include "service/27_pdr.h"
+#include "service/29_flow_pdr.h"
 #include "service/35_qer.h"
 #include "service/40_far.h"
 #include "service/50_gtpu_encap.h"
@@ -18,10 +20,16 @@
 #define FUSED_DOWN (SERVICE_MASK(pdr) | SERVICE_MASK(far) | SERVICE_MASK(output))
 #define FUSED_UP (FUSED_DOWN | SERVICE_MASK(gtpu_decap) | SERVICE_MASK(source_check))
 
-// Whether all chains of a group, of which these are the AND and the OR, are ordinary.
-static inline bool fused_all(uint64_t all, uint64_t any, uint64_t ordinary)
+// Once the flow is known, of both directions.
+#define FUSED_FLOW (SERVICE_MASK(far) | SERVICE_MASK(output))
+#define FUSED_FLOW_MAY                                                                             \
+	(SERVICE_MASK(qer) | SERVICE_MASK(l4_lifecycle) | SERVICE_MASK(pdr) |                      \
+	 SERVICE_MASK(flow_pdr))
+
+// Whether all chains of a group, of which these are the AND and the OR, are ordinary but for what they may have.
+static inline bool fused_all(uint64_t all, uint64_t any, uint64_t ordinary, uint64_t may)
 {
-	return (all & ~FUSED_MAY) == ordinary && (any & ~FUSED_MAY) == ordinary;
+	return (all & ~may) == ordinary && (any & ~may) == ordinary;
 }
 
 // From the PDR on: what far asks for decides.
@@ -57,4 +65,30 @@ static inline void fused_down(struct worker *w, struct pkt *p)
 	pdr_one(w, p);
 	if (likely(p->chain != 0))
 		fused_leave(w, p);
+}
+
+static inline void fused_flow(struct worker *w, struct pkt *p)
+{
+	if (likely(p->chain & SERVICE_MASK(l4_lifecycle)))
+		l4_lifecycle_one(w, p);
+	if (p->chain & SERVICE_MASK(pdr)) {
+		pdr_one(w, p);
+		if (unlikely(!p->chain))
+			return;
+		if (p->chain & SERVICE_MASK(flow_pdr))
+			flow_pdr_one(w, p);
+	}
+	fused_leave(w, p);
+}
+
+// What comes before the look for a flow; a chain that has other services before it goes by the bitmap.
+#define FUSED_BEFORE_FLOW (SERVICE_MASK(gtpu_decap) | SERVICE_MASK(source_check))
+
+static inline void fused_before_flow(struct worker *w, struct pkt *p)
+{
+	if (p->chain & SERVICE_MASK(gtpu_decap))
+		gtpu_decap_one(w, p);
+	if (p->chain & SERVICE_MASK(source_check))
+		source_check_one(w, p);
+	p->chain &= ~FUSED_BEFORE_FLOW;
 }

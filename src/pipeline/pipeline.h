@@ -7,10 +7,22 @@
 
 #pragma once
 
+#include "service/17_flow.h"
 #include "service/service.h"
 #include "worker/worker.h"
 
 #define GROUP 16u // more outstanding prefetches than about 20 stall the core
+
+#define FLOW_LANE                                                                                  \
+	(4 * GROUP) // packets that look for their flows at a time: three groups, and one that comes
+
+// Packets between the steps of the look for their flows (flow_lane.h): running numbers of those that have gone
+// through each step, and a ring of those that have not gone through all.
+struct flow_lane {
+	unsigned n_asked, n_fetched, n_found;
+	unsigned n_before; // asked for before the latest group
+	struct flow_wait waits[FLOW_LANE];
+};
 
 // The packets of one direction. Those up to `worked` have ended; those up to `ready` have their session's
 // line on its way; those of `keyed` (down only) have the word of their locator on its way.
@@ -21,6 +33,7 @@ struct lane {
 	struct pkt *keyed[WORKER_BATCH];
 	const struct session_ref
 		*words[WORKER_BATCH]; // where keyed[i] finds its reference; NULL: in p->ref
+	struct flow_lane flows;
 };
 
 struct turn {
@@ -54,6 +67,8 @@ void handoff_flush(struct worker *w);
 // 5: the services, on ready[worked..to).
 void dispatch_up(struct worker *w, struct lane *lane, unsigned to);
 void dispatch_down(struct worker *w, struct lane *lane, unsigned to);
+// What is left of the lanes' looks for flows.
+void dispatch_flows(struct worker *w, struct turn *t);
 // The same for packets that were held and may go on now, some of them.
 void dispatch_held(struct worker *w);
 // Those that go on at the end of the turn: the turn's lanes have been worked on.

@@ -3,7 +3,7 @@
 // Runs on the owner, before any rule looks. A UE may use every address of its prefixes and of the routes behind
 // it: its first IPv4 address and /64 stand in the line, others are listed in its rules. Rules that serve packets
 // from other sources (router solicitations to the CP function, traffic relayed between tunnels) are marked
-// PDR_F_ANY_SOURCE; where a session has one, the packet goes on and only such a PDR may take it (28_pdr.h).
+// PDR_F_ANY_SOURCE; where a session has one, the packet goes on and only such a PDR may take it (27_pdr.h).
 
 #pragma once
 

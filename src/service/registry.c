@@ -180,8 +180,12 @@ int service_order_resolve(const struct service *const services[], unsigned n,
 			return -EINVAL;
 	if (close_order(&r) != 0 || assign_bits(&r) != 0)
 		return -EINVAL;
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		ret->services[r.bit[i]] = services[i];
+		ret->for_flows |= services[i]->for_flows ? 1ull << r.bit[i] : 0;
+		ret->made[r.bit[i]] = services[i]->made;
+		ret->gone[r.bit[i]] = services[i]->gone;
+	}
 	return find_terminal(&r, ret);
 }
 

@@ -15,7 +15,7 @@
 #include "packet/pkt.h"
 #include "worker/worker.h"
 
-#define SERVICES_MAX 64
+#define SERVICES_MAX FLOW_SERVICES
 static_assert(SERVICES_MAX == STATS_SERVICES, "each bit of a chain has a place in the statistics");
 
 // The bits of the services in the tree, known when compiled, for the fused chains.
@@ -40,6 +40,11 @@ struct service {
 	const char *const *before; // NULL: none
 	const char *const *after;
 	bool terminal; // a chain ends with it
+	// It is for flows: the flow service finds p->flow before it, and its bit stands in the flow's own chain, where
+	// it may be taken away or put for the rest of that flow's life.
+	bool for_flows;
+	flow_fn *made,
+		*gone; // of a flow that has it in its chain, or had it; NULL: does not matter
 	const char *help;
 };
 
@@ -52,8 +57,10 @@ struct service {
 	}
 
 struct service_order {
-	const struct service *services[SERVICES_MAX]; // by bit, NULL where none is
-	unsigned terminal;                            // bit of the service that ends a chain
+	const struct service *services[SERVICES_MAX];     // by bit, NULL where none is
+	unsigned terminal;                                // bit of the service that ends a chain
+	uint64_t for_flows;                               // bits of those that are
+	flow_fn *made[SERVICES_MAX], *gone[SERVICES_MAX]; // what they want to be told of flows
 };
 
 // Gives each service its bit. 0, or -EINVAL with `why` filled: a name or a bit twice, an unknown name, a

@@ -55,10 +55,14 @@ struct flow_table {
 	struct flow_index index[2]; // IPv4, IPv6
 };
 
+// What comes of making a flow; from FLOW_SESSION_FULL on, what its worker does not allow (worker/flows.h).
 enum flow_made {
 	FLOW_MADE,
-	FLOW_POOL_FULL,
 	FLOW_KEY_TAKEN,
+	FLOW_POOL_FULL,
+	FLOW_SESSION_FULL,
+	FLOW_PROFILE_FULL,
+	FLOW_TOO_FAST,
 };
 
 // Room for n flows, each with a second key. 0 or -ENOMEM. Start-up.
@@ -84,7 +88,8 @@ unsigned flow_id_worker(uint64_t id);
 uint32_t flow_id_lookup(const struct flow_table *table, uint64_t id);
 
 // Two 64-bit words to one, by the high and the low half of their product. Which keys collide depends on the seed:
-// the words of a key are xored with it first.
+// the words of a key are xored with it first. The product alone would let runs of like keys fall into few buckets with
+// some seeds, so the bits of all are mixed once more.
 static inline uint64_t flow_mix(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
@@ -97,9 +102,12 @@ static inline uint64_t flow_hash(const struct flow_table *table, const struct fl
 	const uint64_t *seed = table->seed;
 	const uint64_t *words = key->words;
 
-	return flow_mix(words[0] ^ seed[0], words[1] ^ seed[1]) ^
-	       flow_mix(words[2] ^ seed[2], words[3] ^ seed[3]) ^
-	       flow_mix(words[4] ^ seed[4], seed[5]);
+	uint64_t hash = flow_mix(words[0] ^ seed[0], words[1] ^ seed[1]) ^
+			flow_mix(words[2] ^ seed[2], words[3] ^ seed[3]) ^
+			flow_mix(words[4] ^ seed[4], seed[5]);
+
+	hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93ull;
+	return hash ^ hash >> 32;
 }
 
 // Entries of the index: a flow's number, with this bit where it stands under its second key.

@@ -117,13 +117,15 @@ unsigned wheel_due(struct wheel *wheel, uint32_t now, uint32_t *ret, unsigned n)
 	return got;
 }
 
-bool wheel_first(struct wheel *wheel, uint32_t *ret)
+bool wheel_first(struct wheel *wheel, uint32_t *ret, uint32_t *ret_tick)
 {
 	uint32_t tick = wheel->tick;
 	bool found = advance(wheel, WHEEL_SLOTS);
 
-	if (found)
+	if (found) {
 		*ret = wheel->links[wheel->n + slot_of(wheel->tick)].next;
+		*ret_tick = wheel->tick;
+	}
 	wheel->tick = tick;
 	return found;
 }

@@ -40,8 +40,8 @@ static inline void wheel_disarm(struct wheel *wheel, uint32_t i)
 // that comes with the next look. Gives how many.
 unsigned wheel_due(struct wheel *wheel, uint32_t now, uint32_t *ret, unsigned n);
 
-// The first number of the earliest slot, which stays there; false when none is armed.
-bool wheel_first(struct wheel *wheel, uint32_t *ret);
+// The first number of the earliest slot, which stays there, and the slot's tick; false when none is armed.
+bool wheel_first(struct wheel *wheel, uint32_t *ret, uint32_t *ret_tick);
 
 // Whether `tick` is still to come.
 static inline bool tick_is_after(uint32_t tick, uint32_t now)

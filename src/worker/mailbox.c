@@ -178,18 +178,34 @@ static int carry_out(struct worker *w, struct mail *mail)
 	return -EINVAL;
 }
 
+// Whether the mail has been dealt with. The flows of a session that ends are ended before its end is answered, so
+// that whoever gets its slot next meets none of them; that may take more than this turn.
+static bool work(struct worker *w, struct mail *mail)
+{
+	if (mail != w->mailbox.unfinished)
+		mail->result = carry_out(w, mail);
+	return mail->type != MAIL_SESSION_CLEAR || mail->result != 0 ||
+	       flows_end_session(w, mail->session.image.slot);
+}
+
 void mailbox_run(struct worker *w, unsigned most)
 {
-	void *mails[WORKER_MAILS];
-	unsigned n = rte_ring_sc_dequeue_burst(w->mailbox.to_worker, mails,
-					       RTE_MIN(most, (unsigned)WORKER_MAILS), NULL);
+	struct mailbox *box = &w->mailbox;
+	void *back[WORKER_MAILS];
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < n; i++) {
-		struct mail *mail = mails[i];
+	flows_allow(&w->flows);
+	while (n < RTE_MIN(most, (unsigned)WORKER_MAILS)) {
+		void *mail = box->unfinished;
 
-		mail->result = carry_out(w, mail);
+		if (!mail && rte_ring_sc_dequeue(box->to_worker, &mail) != 0)
+			break;
+		box->unfinished = work(w, mail) ? NULL : mail;
+		if (box->unfinished)
+			break;
+		back[n++] = mail;
 		worker_count(w, COUNTER_mails, 1);
 	}
 	if (n)
-		rte_ring_sp_enqueue_bulk(w->mailbox.to_control, mails, n, NULL);
+		rte_ring_sp_enqueue_bulk(box->to_control, back, n, NULL);
 }

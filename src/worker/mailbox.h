@@ -2,8 +2,9 @@
 //
 // One single-producer single-consumer ring each way and worker, of pointers to struct mail. The control
 // thread makes a mail and owns it again once it has come back; between, it is the worker's. The worker
-// carries out a bounded number between two bursts, in order. A mail cannot fail for want of room: the
-// control thread keeps a queue for what the ring does not take.
+// carries out a bounded number between two bursts, in order; one that takes longer goes on in the next turn, and
+// those behind it wait for it. A mail cannot fail for want of room: the control thread keeps a queue for what the
+// ring does not take.
 
 #pragma once
 

@@ -71,6 +71,7 @@ struct worker *worker_new(const struct worker_conf *conf)
 	    !w->buffer_events ||
 	    buffers_init(&w->buffers, &conf->buffer_limits, conf->buffer_pool, conf->n_slots,
 			 conf->socket) != 0 ||
+	    flows_init(&w->flows, &conf->flows, conf->n_slots, now, conf->socket) != 0 ||
 	    !w->mailbox.to_worker || !w->mailbox.to_control ||
 	    session_table_init(&w->table, conf->n_slots, conf->n_tunnels, conf->socket) != 0) {
 		worker_free(w);
@@ -94,6 +95,7 @@ void worker_free(struct worker *w)
 	ring_drain(w->punt);
 	ring_drain(w->inject);
 	buffers_fini(&w->buffers);
+	flows_fini(&w->flows);
 	session_table_fini(&w->table);
 	rte_free(w->peers);
 	rte_free(w->tx);

@@ -23,6 +23,7 @@
 #include "session/session.h"
 #include "stats/stats.h"
 #include "worker/buffer.h"
+#include "worker/flows.h"
 #include "worker/limit.h"
 
 #define WORKER_IFACES 16 // interfaces
@@ -73,6 +74,7 @@ struct worker;
 struct mailbox {
 	struct rte_ring *to_worker, *to_control;
 	struct mail *waiting, **waiting_tail; // control thread: mails that the ring did not take
+	struct mail *unfinished;              // worker: a mail that takes more than a turn
 	unsigned outstanding;                 // control thread
 	// Control thread: takes what else the worker has said, before any mail that came back is looked at, so
 	// that what happened before a command is known before its answer. NULL: nobody.
@@ -115,6 +117,7 @@ struct worker {
 	struct rte_ring *buffer_events; // likewise (worker/buffer.h)
 	struct buffers buffers;
 	struct again again;
+	struct flows flows;
 	struct mailbox mailbox;
 	struct rte_rcu_qsbr *qsbr;
 	struct limit error_limit;     // of Error Indications
@@ -144,6 +147,7 @@ struct worker_conf {
 	struct rte_mempool *pool;
 	struct buffer_limits buffer_limits;
 	struct rte_mempool *buffer_pool; // NULL: downlink packets are not held
+	struct flows_conf flows;
 	struct rte_rcu_qsbr *qsbr;
 };
 

@@ -236,6 +236,17 @@ static void make_workers(struct rig *rig)
 			.locator = rig->locator,
 			.teids = &rig->teids,
 			.pool = rig->pool,
+			.flows =
+				{
+					.n = rig->conf.services ? rig->conf.flows : 0,
+					.per_session = rig->conf.flows_per_session,
+					.margin = rig->conf.flow_margin,
+					.profiles = &rig->conf.flow_profile,
+					.n_profiles = 1,
+					.services = dispatch_order()->for_flows,
+					.made = dispatch_order()->made,
+					.gone = dispatch_order()->gone,
+				},
 			.buffer_ring = 64,
 			.buffer_limits = rig->conf.buffers,
 			.buffer_pool = rig->buffer_pools[i] = buffer_pool_new(rig),
@@ -296,6 +307,21 @@ static void buffers_fill(const struct buffer_limits *given, struct buffer_limits
 	ret->all_bytes = given->all_bytes ? given->all_bytes : RIG_BUFFER_ALL_BYTES;
 }
 
+static void flows_fill(const struct rig_conf *given, struct rig_conf *ret)
+{
+	static const uint32_t ms[FLOW_CLASSES] = {
+		[FLOW_EMBRYONIC] = RIG_EMBRYONIC_MS,
+		[FLOW_ESTABLISHED] = RIG_ESTABLISHED_MS,
+		[FLOW_TCP_ESTABLISHED] = RIG_TCP_ESTABLISHED_MS,
+	};
+
+	ret->flows = given->flows ? given->flows : 256;
+	ret->flows_per_session = given->flows_per_session ? given->flows_per_session : 256;
+	for (unsigned i = 0; i < FLOW_CLASSES; i++)
+		if (!given->flow_profile.timeout_ms[i])
+			ret->flow_profile.timeout_ms[i] = ms[i];
+}
+
 static void conf_fill(const struct rig_conf *given, struct rig_conf *ret)
 {
 	*ret = *given;
@@ -306,6 +332,7 @@ static void conf_fill(const struct rig_conf *given, struct rig_conf *ret)
 	ret->hold_packets = given->hold_packets ? given->hold_packets : 8;
 	ret->mbufs = given->mbufs ? given->mbufs : 8192;
 	ret->chain = given->chain ? given->chain : service_chain;
+	flows_fill(given, ret);
 	buffers_fill(&given->buffers, &ret->buffers);
 	ret->buffer_mbufs = given->buffer_mbufs ? given->buffer_mbufs : ret->buffers.all_packets;
 }

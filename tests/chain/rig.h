@@ -25,6 +25,9 @@
 #define RIG_BUFFER_ALL_PACKETS 256
 #define RIG_BUFFER_ALL_BYTES 262144
 #define RIG_TOLD 64
+#define RIG_EMBRYONIC_MS 5000
+#define RIG_ESTABLISHED_MS 120000
+#define RIG_TCP_ESTABLISHED_MS 7440000
 
 #define RIG_N3_ADDR "10.10.3.1"
 #define RIG_N3_ADDR6 "fd00:3::1"
@@ -59,11 +62,15 @@ struct rig_conf {
 	const struct service *extra; // a service beside those of the tree
 	bool policies; // forwarding policies 1, by RIG_HOP and RIG_HOP6, and 2, by RIG_HOP2
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // NULL: service_chain
-	unsigned mbufs;                                        // 0: 8192
-	struct buffer_limits buffers;                          // of 0: RIG_BUFFER_
-	unsigned buffer_mbufs;                                 // 0: as many as may be held
-	unsigned memory_mb;                                    // 0: 512
-	bool huge;                                             // hugepages if there are any
+	uint64_t services;                                     // for the flows of all sessions
+	uint32_t flows, flow_margin;                           // 0: 256, and none
+	uint32_t flows_per_session;                            // 0: 256
+	struct flow_profile_conf flow_profile; // times of 0: RIG_EMBRYONIC_MS and so on
+	unsigned mbufs;                        // 0: 8192
+	struct buffer_limits buffers;          // of 0: RIG_BUFFER_
+	unsigned buffer_mbufs;                 // 0: as many as may be held
+	unsigned memory_mb;                    // 0: 512
+	bool huge;                             // hugepages if there are any
 	uint32_t sample_every; // turns, one of which is a sample (worker/profile.h); 0: hardly any
 };
 

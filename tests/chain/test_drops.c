@@ -622,6 +622,51 @@ static void handoff_full(void)
 	rig_end(rig);
 }
 
+// First packets of flows, one more than may be.
+static void flows_refused(void)
+{
+	enum { MOST = 3 };
+	static const struct {
+		uint32_t flows, per_session, network, rate;
+		enum drop reason;
+	} rows[] = {
+		{MOST, 9, 0, 0, DROP_flow_pool_full},
+		{9, MOST, 0, 0, DROP_flow_session_full},
+		{9, 9, MOST, 0, DROP_flow_network_full},
+		{9, 9, 0, MOST, DROP_flow_rate},
+	};
+
+	clock_stop();
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct rig_conf conf = {
+			.n_workers = 1,
+			.n_slots = 4,
+			.n_tunnels = 1,
+			.services = SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle),
+			.flows = rows[i].flows,
+			.flows_per_session = rows[i].per_session,
+			.flow_profile = {.most = rows[i].network, .rate = rows[i].rate},
+		};
+		struct rig *rig = rig_new(&conf);
+		struct rig_session s;
+
+		rig_resolve(rig);
+		rig_session_add(rig, 0, NULL, &s);
+		rig_resolve(rig);
+		for (unsigned k = 0; k <= MOST; k++) {
+			struct rig_flow flow = ordinary;
+
+			flow.ue_port = (uint16_t)(1 + k);
+			chain_forwarded(rig, &s, true, &flow, 0);
+		}
+		CU_ASSERT_EQUAL(rig_drops(rig, rows[i].reason), 1);
+		CU_ASSERT_EQUAL(all_drops(rig), 1);
+		reached[rows[i].reason] = true;
+		rig_session_del(rig, &s);
+		rig_end(rig);
+	}
+}
+
 // --- waiting ---------------------------------------------------------------------------------------------
 
 static void neighbour_silent(void)
@@ -693,6 +738,7 @@ static CU_TestInfo tests[] = {
 	{"punt full", punt_full},
 	{"inject full", inject_full},
 	{"handoff full", handoff_full},
+	{"flows refused", flows_refused},
 	{"a silent neighbour", neighbour_silent},
 	{"no reason is missing", none_is_missing},
 	CU_TEST_INFO_NULL,

@@ -3,7 +3,8 @@
 // The same random packets of random sessions go through two rigs, one after the other: in the second each chain
 // has one more service, which does nothing, so that no group is ordinary and all go by the bitmap loop. What
 // leaves, what is dropped and what is counted must be equal. A turn that is a sample of where the time goes also takes
-// the bitmap loop, and no other way than that.
+// the bitmap loop, and no other way than that. The same is so with flows for all sessions; and by these nothing changes
+// but the order of packets.
 
 #include <stdlib.h>
 
@@ -18,6 +19,7 @@
 #define PACKETS 100000
 #define BATCH 64      // packets of one turn and worker at most
 #define PLAIN_OF_10 7 // of 10 packets are of ordinary sessions, so that groups are fused
+#define FLOWS (1u << 17)
 
 // --- a service of no effect ------------------------------------------------------------------------------
 
@@ -154,9 +156,18 @@ static void collect(struct rig *rig, struct outcome *outcome)
 			outcome->digests[outcome->n++] = digest(iface, frame, bytes);
 }
 
-static void run(unsigned n_workers, bool over6, bool bitmap, uint32_t sample_every,
+enum way {
+	WAY_FUSED,
+	WAY_BITMAP,
+	WAY_FLOWS_FUSED,
+	WAY_FLOWS_BITMAP,
+};
+
+static void run(unsigned n_workers, bool over6, enum way way, uint32_t sample_every,
 		struct outcome *ret)
 {
+	bool bitmap = way == WAY_BITMAP || way == WAY_FLOWS_BITMAP;
+	bool flows = way == WAY_FLOWS_FUSED || way == WAY_FLOWS_BITMAP;
 	struct rig_conf conf = {
 		.n_workers = n_workers,
 		.n_slots = SESSIONS,
@@ -165,6 +176,9 @@ static void run(unsigned n_workers, bool over6, bool bitmap, uint32_t sample_eve
 		.extra = bitmap ? &nothing : NULL,
 		.chain = bitmap ? chain_with_nothing : NULL,
 		.sample_every = sample_every,
+		.services = flows ? SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) : 0,
+		.flows = FLOWS,
+		.flows_per_session = FLOWS,
 	};
 	struct rig *rig = rig_new(&conf);
 	struct rig_session sessions[SESSIONS];
@@ -202,7 +216,21 @@ static bool may_differ(enum counter counter)
 	return counter == COUNTER_fused || counter == COUNTER_dispatched ||
 	       counter == COUNTER_turns || counter == COUNTER_idle_turns ||
 	       counter == COUNTER_busy_cycles || counter == COUNTER_idle_cycles ||
-	       counter == COUNTER_longest_turn || counter == COUNTER_mails;
+	       counter == COUNTER_longest_turn || counter == COUNTER_mails ||
+	       counter == COUNTER_flows_made || counter == COUNTER_flows_expired ||
+	       counter == COUNTER_flows_cleared;
+}
+
+static int digests_cmp(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void forget_order(struct outcome *outcome)
+{
+	qsort(outcome->digests, outcome->n, sizeof(uint64_t), digests_cmp);
 }
 
 static void same(const struct outcome *a, const struct outcome *b)
@@ -222,6 +250,25 @@ static void same(const struct outcome *a, const struct outcome *b)
 	CU_ASSERT_EQUAL(memcmp(&a->usage, &b->usage, sizeof(a->usage)), 0);
 }
 
+// With flows, both ways; then against the packets without, whatever their order.
+static void compare_flows(unsigned n_workers, bool over6, struct outcome *plain)
+{
+	struct outcome fused, bitmap;
+
+	run(n_workers, over6, WAY_FLOWS_FUSED, 0, &fused);
+	run(n_workers, over6, WAY_FLOWS_BITMAP, 0, &bitmap);
+	CU_ASSERT_TRUE(fused.stats.counter[COUNTER_flows_made] > PACKETS / 4);
+	CU_ASSERT_TRUE(bitmap.stats.counter[COUNTER_flows_made] > PACKETS / 4);
+	CU_ASSERT_TRUE(fused.stats.counter[COUNTER_fused] > PACKETS / 100);
+	CU_ASSERT_EQUAL(bitmap.stats.counter[COUNTER_fused], 0);
+	same(&fused, &bitmap);
+	forget_order(&fused);
+	forget_order(plain);
+	same(&fused, plain);
+	free(fused.digests);
+	free(bitmap.digests);
+}
+
 static void compare(unsigned n_workers, bool over6)
 {
 	static const enum drop among[] = {
@@ -232,9 +279,9 @@ static void compare(unsigned n_workers, bool over6)
 	struct outcome fused, bitmap;
 
 	visits = 0;
-	run(n_workers, over6, false, 0, &fused);
+	run(n_workers, over6, WAY_FUSED, 0, &fused);
 	CU_ASSERT_EQUAL(visits, 0);
-	run(n_workers, over6, true, 0, &bitmap);
+	run(n_workers, over6, WAY_BITMAP, 0, &bitmap);
 	CU_ASSERT_TRUE(visits > PACKETS / 2);
 	CU_ASSERT_TRUE(fused.stats.counter[COUNTER_fused] > PACKETS / 100);
 	CU_ASSERT_TRUE(fused.stats.counter[COUNTER_dispatched] > PACKETS / 100);
@@ -243,6 +290,7 @@ static void compare(unsigned n_workers, bool over6)
 	CU_ASSERT_TRUE(fused.usage.thresholds > 0 && fused.usage.quotas > 0);
 	for (unsigned i = 0; i < RTE_DIM(among); i++)
 		CU_ASSERT_TRUE(fused.stats.drop[among[i]] > 0);
+	compare_flows(n_workers, over6, &fused);
 	free(fused.digests);
 	free(bitmap.digests);
 }
@@ -260,14 +308,18 @@ static void two_workers(void)
 }
 
 // Every third turn is a sample: the packets fare no other way, and the samples are part of the turns.
-static void samples(void)
+static void samples_of(enum way way)
 {
 	struct outcome plain, sampled;
 	const struct stats *s = &sampled.stats;
 	uint64_t cycles = 0;
 
-	run(1, false, false, 0, &plain);
-	run(1, false, false, 3, &sampled);
+	run(1, false, way, 0, &plain);
+	run(1, false, way, 3, &sampled);
+	if (way == WAY_FLOWS_FUSED) { // up and down meet at another time
+		forget_order(&plain);
+		forget_order(&sampled);
+	}
 	same(&plain, &sampled);
 	CU_ASSERT_EQUAL(plain.stats.sampled_turns, 0);
 	CU_ASSERT_EQUAL(s->sampled_turns,
@@ -288,6 +340,12 @@ static void samples(void)
 	CU_ASSERT_TRUE(cycles < s->counter[COUNTER_busy_cycles]);
 	free(plain.digests);
 	free(sampled.digests);
+}
+
+static void samples(void)
+{
+	samples_of(WAY_FUSED);
+	samples_of(WAY_FLOWS_FUSED);
 }
 
 static CU_TestInfo tests[] = {

@@ -305,7 +305,7 @@ static void test_services(void)
 	CU_ASSERT_EQUAL_FATAL(service_order_resolve(services, n, &order, why, sizeof(why)), 0);
 	view.services = &order;
 	CU_ASSERT_PTR_NOT_NULL(strstr(
-		strbuf_text(&call_line(&view, REPLY_JSON, "show services")->out), "{\"bit\":28,"));
+		strbuf_text(&call_line(&view, REPLY_JSON, "show services")->out), "{\"bit\":27,"));
 	CU_ASSERT_EQUAL(strncmp(strbuf_text(&call_line(&view, REPLY_TEXT, "show services")->out),
 				"BIT  NAME", 9),
 			0);

@@ -234,19 +234,20 @@ static void test_bounded(void)
 static void test_first(void)
 {
 	struct timer *t = timer_new(0);
-	uint32_t first = NONE;
+	uint32_t first = NONE, tick = NONE;
 
-	CU_ASSERT_FALSE(wheel_first(&t->wheel, &first));
+	CU_ASSERT_FALSE(wheel_first(&t->wheel, &first, &tick));
 	arm(t, 5, 9000);
 	arm(t, 6, 300);
-	CU_ASSERT_TRUE(wheel_first(&t->wheel, &first));
+	CU_ASSERT_TRUE(wheel_first(&t->wheel, &first, &tick));
 	CU_ASSERT_EQUAL(first, 6);
+	CU_ASSERT_EQUAL(tick, 300);
 	arm(t, 7, 2); // looking has moved nothing
-	CU_ASSERT_TRUE(wheel_first(&t->wheel, &first));
+	CU_ASSERT_TRUE(wheel_first(&t->wheel, &first, &tick));
 	CU_ASSERT_EQUAL(first, 7);
 	wheel_disarm(&t->wheel, 7);
 	wheel_disarm(&t->wheel, 6);
-	CU_ASSERT_TRUE(wheel_first(&t->wheel, &first));
+	CU_ASSERT_TRUE(wheel_first(&t->wheel, &first, &tick));
 	CU_ASSERT_EQUAL(first, 5);
 	timer_free(t);
 }

@@ -1,8 +1,8 @@
-// The row and the batch form of pdr (28_pdr.h).
+// The row and the batch form of pdr (27_pdr.h).
 //
 // Workers run it; see service.h for what a service is.
 
-#include "service/28_pdr.h"
+#include "service/27_pdr.h"
 
 void pdr_beyond_walk(struct worker *w, struct pkt *p)
 {

@@ -1,0 +1,74 @@
+// The row and the batch form of flow, and its rarer parts (17_flow.h).
+//
+// Workers run it; see service.h for what a service is. Most packets do not come by the batch form: the pipeline
+// spreads its steps over several groups (pipeline/flow_lane.h).
+
+#include "service/17_flow.h"
+
+#define AT_ONCE 16u
+
+static void flow_run(struct worker *w, struct pkt **pkts, unsigned n)
+{
+	struct flow_wait waits[AT_ONCE];
+
+	for (unsigned from = 0; from < n; from += AT_ONCE) {
+		unsigned most = RTE_MIN(n - from, AT_ONCE);
+
+		for (unsigned i = 0; i < most; i++)
+			flow_ask(w, pkts[from + i], &waits[i]);
+		for (unsigned i = 0; i < most; i++)
+			flow_fetch(w, &waits[i]);
+		for (unsigned i = 0; i < most; i++)
+			flow_find(w, &waits[i]);
+	}
+}
+
+const struct service service_flow = {
+	.name = "flow",
+	.bit = SERVICE_BIT_flow,
+	.run = flow_run,
+	.after = SERVICES("gtpu_decap", "source_check"),
+	.before = SERVICES("pdr"),
+	.help = "finds the flow, or makes it",
+};
+
+static uint64_t services_of(const struct worker *w, const struct ruleset *rs)
+{
+	return (rs->chain_up | rs->chain_down) & w->flows.services;
+}
+
+uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait)
+{
+	static const enum drop refusals[] = {
+		[FLOW_POOL_FULL] = DROP_flow_pool_full,
+		[FLOW_SESSION_FULL] = DROP_flow_session_full,
+		[FLOW_PROFILE_FULL] = DROP_flow_network_full,
+		[FLOW_TOO_FAST] = DROP_flow_rate,
+	};
+	const struct ruleset *rs = line_rules(w, p->line);
+	const struct flow_order order = {
+		.key = wait->key,
+		.hash = wait->hash,
+		.chain = services_of(w, rs),
+		.slot = flow_key_context(&wait->key),
+		.profile = rs->profile,
+		.v6 = wait->v6,
+		.up = p->flags & PKT_F_UP,
+	};
+	uint32_t number;
+	enum flow_made made = flows_make(w, &order, &number);
+
+	if (made <= FLOW_KEY_TAKEN)
+		return number;
+	pkt_drop(w, p, refusals[made]);
+	return 0;
+}
+
+void flow_rules_take(struct worker *w, uint32_t number, const struct ruleset *rs)
+{
+	struct flow *flow = &w->flows.table.flows[number];
+
+	flow->rules = ruleset_serial(rs);
+	flow->pdrs[0] = flow->pdrs[1] = FLOW_PDR_NONE;
+	flow_services_set(w, number, services_of(w, rs));
+}

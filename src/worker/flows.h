@@ -1,0 +1,138 @@
+// The flows of a worker's sessions: who may have how many, how long they live, and who goes when room is short.
+//
+// Worker. A flow is made on its first packet, or by a service; it ends when its time is over, when its session
+// ends, when it is told to, or when the pool runs short: then the oldest of the embryonic ones goes, and after
+// those whoever was used least recently (flows that are a second old or less stay, if they are few). It never ends
+// while one of its packets is under way: all ends come at the beginning of a turn, so many a turn and no more.
+// Services are told of a flow before its first packet, and of its end (service.h).
+//
+// A session's *profile* is its network instance: it has limits, and a time for each *class* of flows. Extending a
+// flow's time is one store (flow_extend()).
+
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rules/meter.h"
+#include "session/flow.h"
+#include "session/wheel.h"
+#include "worker/limit.h"
+
+struct worker;
+
+#define FLOW_PROFILES 64
+#define FLOW_SERVICES 64 // bits of a chain
+#define FLOW_ENDS 128    // flows that one turn ends, or looks at because their time may be over
+#define FLOW_STEPS (FLOW_PROFILES * 4)
+
+enum flow_class {
+	FLOW_EMBRYONIC, // packets of one direction only
+	FLOW_ESTABLISHED,
+	FLOW_TCP_ESTABLISHED,
+	FLOW_CLASSES,
+};
+
+// Called on the worker with a flow that has just been made, or that is about to go.
+typedef void flow_fn(struct worker *w, uint32_t number);
+
+struct flow_profile_conf {
+	uint32_t timeout_ms[FLOW_CLASSES]; // less than 2^31
+	uint32_t most;                     // flows at a time; 0: as many as there are
+	uint32_t rate;                     // flows made a second, and at once; 0: any number
+};
+
+struct flows_conf {
+	uint32_t n;           // flows; 0: there are none
+	uint32_t per_session; // of one session
+	uint32_t margin;      // free ones below which others go
+	const struct flow_profile_conf *profiles;
+	unsigned n_profiles;
+	uint64_t services;                  // bits of those that are for flows
+	flow_fn *const *made, *const *gone; // [FLOW_SERVICES], by bit; NULL entries: not told
+};
+
+struct flow_profile {
+	uint32_t used, most;
+	struct limit rate; // unused without one
+	bool has_rate;
+};
+
+// The flows of one session.
+struct flow_session {
+	uint32_t first; // one of them, 0: none
+	uint32_t n;
+};
+
+struct flows {
+	struct flow_table table;    // n is 0: there are none at all
+	uint32_t tick;              // now
+	uint32_t left;              // that this turn may still end
+	uint32_t ticks[FLOW_STEPS]; // what flow.timer adds to now
+	uint64_t services;
+	uint64_t tell_made, tell_gone; // services that want to know
+
+	struct wheel timer; // by deadline
+	struct wheel used;  // established ones by last use, in steps of 2^used_shift ticks
+	unsigned used_shift;
+	uint64_t long_tick; // tick, not cut
+	struct link *young; // [n + 1]: embryonic ones by age; 0 is the list's head
+	uint32_t n_young;
+	struct link *of_session;       // [n + 1]: rings of the flows of one session
+	struct flow_session *sessions; // [slots]
+	uint32_t per_session, margin;
+	uint32_t spared; // ticks that an embryonic flow gets to be answered
+	struct flow_profile profiles[FLOW_PROFILES];
+	flow_fn *made[FLOW_SERVICES], *gone[FLOW_SERVICES];
+};
+
+// Start-up. 0 or -ENOMEM.
+int flows_init(struct flows *flows, const struct flows_conf *conf, uint32_t n_slots, uint64_t now,
+	       int socket);
+void flows_fini(struct flows *flows);
+
+// At the beginning of a turn, before any packet, where there are flows: what time and want of room bring.
+void flows_turn(struct worker *w);
+
+struct flow_order {
+	struct flow_key key;
+	uint64_t hash;  // of the key
+	uint64_t chain; // the services that it is to visit
+	uint32_t slot;  // of its session
+	uint8_t profile;
+	bool v6, up; // up: its first packet comes from the access side
+};
+
+// An embryonic flow. *ret is written for FLOW_MADE, and for FLOW_KEY_TAKEN: the flow that the key leads to.
+enum flow_made flows_make(struct worker *w, const struct flow_order *order, uint32_t *ret);
+// Ends it now. Not while packets are under way.
+void flows_end(struct worker *w, uint32_t number);
+// Ends flows of the session as far as this turn may; true when none is left.
+bool flows_end_session(struct worker *w, uint32_t slot);
+// Lets the turn end as many flows as one may.
+static inline void flows_allow(struct flows *flows)
+{
+	flows->left = FLOW_ENDS;
+}
+
+static inline unsigned flow_profile_of(const struct flow *flow)
+{
+	return flow->timer / 4u;
+}
+
+static inline enum flow_class flow_class_of(const struct flow *flow)
+{
+	return (enum flow_class)(flow->timer % 4u);
+}
+
+// From now on as long as its class says.
+static inline void flow_extend(const struct flows *flows, struct flow *flow)
+{
+	flow->deadline = flows->tick + flows->ticks[flow->timer];
+}
+
+// Another class, and its time from now on, be it less.
+void flow_class_set(struct worker *w, uint32_t number, enum flow_class class);
+
+// The session's rules are others: services that they no longer have leave the flow's chain, new ones come to it.
+void flow_services_set(struct worker *w, uint32_t number, uint64_t services);
