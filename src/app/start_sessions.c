@@ -227,6 +227,7 @@ static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *t
 		.qsbr = upf->qsbr,
 	};
 
+	upf_flows_fill(upf, &conf.flows);
 	upf->control.workers[id] = worker_new(&conf);
 	if (!upf->control.workers[id])
 		return no_memory("a worker's tables");
@@ -320,6 +321,7 @@ static void n4_ifaces_fill(struct upf *upf)
 			.iface = (uint8_t)upf->config.nis[i].iface,
 			.pools = upf->config.nis[i].pools,
 			.n_pools = upf->config.nis[i].n_pools,
+			.services = upf_flow_services(&upf->config.nis[i]),
 		};
 }
 

@@ -40,6 +40,7 @@ struct upf {
 	struct n4_ni n4_nis[CONFIG_NIS_MAX];
 	struct n4_policy n4_policies[CONFIG_POLICIES_MAX];
 	struct predefined_rule predefined[PREDEFINED_MAX_RULES];
+	struct flow_profile_conf flow_profiles[CONFIG_NIS_MAX];
 
 	// Workers, neighbours, and the rings between them and the control thread.
 	struct control control;
@@ -68,6 +69,9 @@ void upf_stop(struct upf *upf);
 int upf_ports_open(struct upf *upf);
 int upf_ports_start(struct upf *upf);
 void upf_ports_close(struct upf *upf);
+// start_flows.c: what the configuration says of flows, for one worker, and for a network instance's sessions.
+void upf_flows_fill(struct upf *upf, struct flows_conf *ret);
+uint64_t upf_flow_services(const struct config_ni *ni);
 // start_sessions.c: tables, workers, N4.
 int upf_sessions_make(struct upf *upf);
 void upf_sessions_free(struct upf *upf);

@@ -134,6 +134,9 @@ struct config_iface {
 	uint32_t busy_budget;
 };
 
+// Bits of config_ni.services.
+#define CONFIG_SERVICE_L4_LIFECYCLE (1u << 0)
+
 struct config_ni {
 	char name[101];
 	char interface[16];
@@ -141,6 +144,18 @@ struct config_ni {
 	struct prefix pools[CONFIG_NI_POOLS_MAX];
 	uint32_t n_pools;
 	enum config_ue_to_ue ue_to_ue;
+	uint32_t services;  // for flows, CONFIG_SERVICE_*; 0: its sessions have no flows
+	uint32_t flows;     // at a time; 0: as many as there are
+	uint32_t flow_rate; // made a second; 0: any number
+	uint32_t embryonic_ms;
+	uint32_t established_ms;
+	uint32_t tcp_established_ms;
+};
+
+struct config_flows {
+	uint32_t max;
+	uint32_t per_session;
+	uint32_t margin_percent;
 };
 
 // One flow description of an application, which may have several.
@@ -227,6 +242,7 @@ struct config {
 	enum config_mode mode;
 	struct config_workers workers;
 	struct config_sessions sessions;
+	struct config_flows flows;
 	struct config_iface ifaces[CONFIG_IFACES_MAX];
 	uint32_t n_ifaces;                    // at least 1
 	struct config_ni nis[CONFIG_NIS_MAX]; // the first is the default one

@@ -330,40 +330,6 @@ static const struct schema_key schema_iface[] = {
 	{0},
 };
 
-static const struct schema_key schema_ni[] = {
-	{.name = "name",
-	 .type = SCHEMA_TEXT,
-	 .required = true,
-	 FIELD(config_ni, name),
-	 .check = schema_check_ni_name,
-	 .sample = {"internet"},
-	 .help = "The Network Instance (DNN) as SMFs write it; capitals do not matter."},
-	{.name = "interface",
-	 .type = SCHEMA_TEXT,
-	 .required = true,
-	 FIELD(config_ni, interface),
-	 .check = schema_check_iface_name,
-	 .sample = {"core"},
-	 .help = "The interface, of role n6, that leads to this network."},
-	{.name = "pools",
-	 .type = SCHEMA_PREFIXES,
-	 LIST(config_ni, pools, n_pools),
-	 .need_len = true,
-	 .need_network = true,
-	 .sample = {"[10.45.0.0/16, \"2001:db8:cafe::/48\"]"},
-	 .help = "Ranges of UE addresses: found fastest, and what Sluice gives out where an SMF "
-		 "leaves the choice to it. A UE has one IPv4 address, or an IPv6 prefix."},
-	{.name = "ue_to_ue",
-	 .type = SCHEMA_ENUM,
-	 FIELD(config_ni, ue_to_ue),
-	 .def = "direct",
-	 WORDS("direct", "route", "drop"),
-	 .help = "What its UEs send to others behind the same interface. direct: it goes to the other's "
-		 "session, by the rules of both. route: it leaves by the interface, for what is there to "
-		 "decide. drop: it ends."},
-	{0},
-};
-
 static const struct schema_key schema_cli[] = {
 	{.name = "socket",
 	 .type = SCHEMA_TEXT,
@@ -415,6 +381,11 @@ const struct schema_key schema_top[] = {
 	 FIELD(config, sessions),
 	 .children = schema_sessions,
 	 .help = "How much there is room for; taken at start."},
+	{.name = "flows",
+	 .type = SCHEMA_MAP,
+	 FIELD(config, flows),
+	 .children = schema_flows,
+	 .help = "Conversations inside sessions, of network instances that have services for them."},
 	{.name = "interfaces",
 	 .type = SCHEMA_LIST,
 	 .required = true,

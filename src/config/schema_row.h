@@ -30,7 +30,9 @@
 
 // Tables that stand in files of their own.
 extern const struct schema_key schema_application[]; // an element of `applications`
+extern const struct schema_key schema_flows[];
 extern const struct schema_key schema_n4[];
+extern const struct schema_key schema_ni[]; // an element of `network_instances`
 extern const struct schema_key schema_gtpu[];
 extern const struct schema_key schema_policy[]; // an element of `forwarding_policies`
 extern const struct schema_key schema_predefined[];

@@ -117,6 +117,7 @@ struct n4_ni {
 	const struct prefix *pools; // of its UEs' addresses
 	unsigned n_pools;
 	enum ue_to_ue ue_to_ue;
+	uint64_t services; // bits that the flows of its sessions have in their chains
 };
 
 // A forwarding policy (TS 29.244 8.2.23); its number is its place in n4_env.policies, from 1.

@@ -57,7 +57,8 @@ static int compile_conf_init(struct n4 *n4, struct n4_sessions *table)
 		table->policy_ifaces[i] = env->policies[i].iface;
 	for (unsigned i = 0; i < env->n_nis; i++)
 		table->nis[i] = (struct compile_ni){.iface = env->nis[i].iface,
-						    .ue_to_ue = (uint8_t)env->nis[i].ue_to_ue};
+						    .ue_to_ue = (uint8_t)env->nis[i].ue_to_ue,
+						    .services = env->nis[i].services};
 	table->compile = (struct compile_conf){
 		.nis = table->nis,
 		.policy_ifaces = table->policy_ifaces,

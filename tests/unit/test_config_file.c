@@ -145,6 +145,10 @@ static const struct {
 	{TOP ACCESS CORE NI "eal: {memory_mb: 2000}\nsessions: {max: 16000000}\n",
 	 {"t:17:18: eal.memory_mb: 2000 is too little: 1 x 20480 mbufs and 16000000 sessions need "
 	  "more than 2001"}},
+	{TOP ACCESS CORE NI "flows: {max: 16000000}\n", {NULL}},
+	{TOP ACCESS CORE NI "    services: [l4_lifecycle]\nflows: {max: 16000000}\n",
+	 {"t: eal.memory_mb: 512 is too little: 1 x 20480 mbufs and 65536 sessions with flows need "
+	  "more than 4084"}},
 	// Interfaces
 	{TOP ACCESS "  - {name: access, device: eth2, roles: n9, addresses: 10.0.0.1/24}\n",
 	 {"t:10:12: interfaces[1].name: \"access\" is the name of another interface"}},

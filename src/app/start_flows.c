@@ -1,0 +1,65 @@
+// From the configuration to the flows of a worker (upf.h).
+//
+// Control thread, at start. What is said of all flows together is shared out evenly among the workers, as sessions
+// are; rounding up keeps the sum in reach.
+
+#include "app/upf.h"
+#include "pipeline/pipeline.h"
+
+static_assert(CONFIG_NIS_MAX <= FLOW_PROFILES, "each network instance is a profile");
+
+// The bits of the words of network_instances.services, by the words' bits.
+static const uint64_t services[] = {
+	SERVICE_MASK(l4_lifecycle),
+};
+
+uint64_t upf_flow_services(const struct config_ni *ni)
+{
+	uint64_t bits = 0;
+
+	for (unsigned i = 0; i < RTE_DIM(services); i++)
+		bits |= ni->services >> i & 1 ? services[i] : 0;
+	return bits ? bits | SERVICE_MASK(flow) : 0;
+}
+
+static uint32_t share(const struct upf *upf, uint32_t all)
+{
+	return (all + upf->n_workers - 1) / upf->n_workers;
+}
+
+static void profile_fill(const struct upf *upf, const struct config_ni *ni,
+			 struct flow_profile_conf *ret)
+{
+	*ret = (struct flow_profile_conf){
+		.timeout_ms =
+			{
+				[FLOW_EMBRYONIC] = ni->embryonic_ms,
+				[FLOW_ESTABLISHED] = ni->established_ms,
+				[FLOW_TCP_ESTABLISHED] = ni->tcp_established_ms,
+			},
+		.most = share(upf, ni->flows),
+		.rate = share(upf, ni->flow_rate),
+	};
+}
+
+void upf_flows_fill(struct upf *upf, struct flows_conf *ret)
+{
+	const struct config *c = &upf->config;
+	uint32_t n = share(upf, c->flows.max);
+	bool has_flows = false;
+
+	for (unsigned i = 0; i < c->n_nis; i++) {
+		has_flows |= c->nis[i].services != 0;
+		profile_fill(upf, &c->nis[i], &upf->flow_profiles[i]);
+	}
+	*ret = (struct flows_conf){
+		.n = has_flows ? n : 0,
+		.per_session = c->flows.per_session,
+		.margin = (uint32_t)((uint64_t)n * c->flows.margin_percent / 100),
+		.profiles = upf->flow_profiles,
+		.n_profiles = c->n_nis,
+		.services = dispatch_order()->for_flows,
+		.made = dispatch_order()->made,
+		.gone = dispatch_order()->gone,
+	};
+}

@@ -1,0 +1,95 @@
+// The keys of network instances and of their flows (schema.h). Constant: any thread.
+//
+// One row a key, as in schema.c.
+
+#include "config/config.h"
+#include "config/schema_check.h"
+#include "config/schema_row.h"
+
+const struct schema_key schema_ni[] = {
+	{.name = "name",
+	 .type = SCHEMA_TEXT,
+	 .required = true,
+	 FIELD(config_ni, name),
+	 .check = schema_check_ni_name,
+	 .sample = {"internet"},
+	 .help = "The Network Instance (DNN) as SMFs write it; capitals do not matter."},
+	{.name = "interface",
+	 .type = SCHEMA_TEXT,
+	 .required = true,
+	 FIELD(config_ni, interface),
+	 .check = schema_check_iface_name,
+	 .sample = {"core"},
+	 .help = "The interface, of role n6, that leads to this network."},
+	{.name = "pools",
+	 .type = SCHEMA_PREFIXES,
+	 LIST(config_ni, pools, n_pools),
+	 .need_len = true,
+	 .need_network = true,
+	 .sample = {"[10.45.0.0/16, \"2001:db8:cafe::/48\"]"},
+	 .help = "Ranges of UE addresses: found fastest, and what Sluice gives out where an SMF "
+		 "leaves the choice to it. A UE has one IPv4 address, or an IPv6 prefix."},
+	{.name = "ue_to_ue",
+	 .type = SCHEMA_ENUM,
+	 FIELD(config_ni, ue_to_ue),
+	 .def = "direct",
+	 WORDS("direct", "route", "drop"),
+	 .help = "What its UEs send to others behind the same interface. direct: it goes to the other's "
+		 "session, by the rules of both. route: it leaves by the interface, for what is there to "
+		 "decide. drop: it ends."},
+	{.name = "services",
+	 .type = SCHEMA_FLAGS,
+	 FIELD(config_ni, services),
+	 WORDS("l4_lifecycle"),
+	 .shown = "[l4_lifecycle]",
+	 .help = "What is done for the flows of its sessions; packets of others know no flows. l4_lifecycle: "
+		 "a flow lives as long as it is used."},
+	{.name = "flows",
+	 .type = SCHEMA_INT,
+	 FIELD(config_ni, flows),
+	 RANGE(0, 16000000, "0"),
+	 .help = "Flows of its sessions at a time; 0: as many as there is room for."},
+	{.name = "flow_rate",
+	 .type = SCHEMA_INT,
+	 FIELD(config_ni, flow_rate),
+	 RANGE(0, 100000000, "0"),
+	 .help = "Flows that its sessions begin a second; 0: any number."},
+	{.name = "embryonic_ms",
+	 .type = SCHEMA_INT,
+	 FIELD(config_ni, embryonic_ms),
+	 RANGE(100, 86400000, "5000"),
+	 .help = "Milliseconds that a flow lives unused while only one side has spoken."},
+	{.name = "established_ms",
+	 .type = SCHEMA_INT,
+	 FIELD(config_ni, established_ms),
+	 RANGE(100, 86400000, "120000"),
+	 .help = "The same once both have (RFC 4787 REQ-5 wants no less than 120000)."},
+	{.name = "tcp_established_ms",
+	 .type = SCHEMA_INT,
+	 FIELD(config_ni, tcp_established_ms),
+	 RANGE(100, 86400000, "7440000"),
+	 .help = "The same of a TCP connection (RFC 5382 REQ-5 wants no less than 7440000)."},
+	{0},
+};
+
+const struct schema_key schema_flows[] = {
+	{.name = "max",
+	 .type = SCHEMA_INT,
+	 FIELD(config_flows, max),
+	 RANGE(64, 16000000, "65536"),
+	 .help = "Flows of all sessions, shared evenly among the workers. They take memory only where a "
+		 "network instance has services."},
+	{.name = "per_session",
+	 .type = SCHEMA_INT,
+	 FIELD(config_flows, per_session),
+	 RANGE(1, 16000000, "4096"),
+	 .help = "Flows of one session. What would be one more is dropped."},
+	{.name = "margin_percent",
+	 .type = SCHEMA_INT,
+	 FIELD(config_flows, margin_percent),
+	 RANGE(0, 50, "5"),
+	 .help = "Share of max that is kept free: below it flows end to make room, the oldest first of "
+		 "those where only one side has spoken, then those used least recently. 0: none do, "
+		 "and new ones are dropped."},
+	{0},
+};
