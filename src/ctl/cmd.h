@@ -26,6 +26,9 @@ command_fn cmd_show_pfcp_resources;
 command_fn cmd_show_services;
 command_fn cmd_show_predefined_rules;
 command_fn cmd_show_config;
+command_fn cmd_show_flows;
+command_fn cmd_clear_flow;
+command_fn cmd_clear_flows;
 
 // The names of the interfaces (cmd_interface.c).
 void cmd_interface_offer(const struct ctl_view *view, struct strbuf *to, const char *prefix);

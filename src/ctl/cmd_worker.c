@@ -12,9 +12,9 @@
 #include "worker/worker.h"
 
 static const char *const columns[] = {
-	"worker",       "cpu",          "sessions",     "rx",           "tx",         "handoff_in",
-	"handoff_out",  "handoff_high", "punted",       "dropped",      "mbufs_free", "turns",
-	"turn_packets", "turn_cycles",  "longest_turn", "idle_percent", NULL,
+	"worker",     "cpu",          "sessions",     "flows",        "rx",           "tx",
+	"handoff_in", "handoff_out",  "handoff_high", "punted",       "dropped",      "mbufs_free",
+	"turns",      "turn_packets", "turn_cycles",  "longest_turn", "idle_percent", NULL,
 };
 
 // The columns that are counters, in their order.
@@ -59,6 +59,7 @@ static void worker_put(struct reply *r, const struct ctl_view *view, const struc
 	else
 		reply_null(r, NULL);
 	reply_uint(r, NULL, __atomic_load_n(&w->table.used, __ATOMIC_RELAXED));
+	reply_uint(r, NULL, __atomic_load_n(&w->flows.table.used, __ATOMIC_RELAXED));
 	for (unsigned i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		reply_uint(r, NULL, count(w, counters[i]));
 	reply_uint(r, NULL, dropped);

@@ -66,6 +66,17 @@ const struct command commands[] = {
 		.run = cmd_show_session,
 	},
 	{
+		.words = "show flows",
+		.args = {{.keyword = "from", .name = "ID", .type = COMMAND_SEID},
+			 {.keyword = "limit",
+			  .name = "N",
+			  .type = COMMAND_NUMBER,
+			  .max = CTL_ROWS_MAX},
+			 {.keyword = "ue", .name = "ADDRESS", .type = COMMAND_ADDR}},
+		.help = "flows of all sessions or of a UE's, a page at a time",
+		.run = cmd_show_flows,
+	},
+	{
 		.words = "show drops",
 		.help = "packets dropped, by reason, of all threads",
 		.run = cmd_show_drops,
@@ -132,6 +143,18 @@ const struct command commands[] = {
 		.words = "show config",
 		.help = "the configuration in effect, with all its defaults",
 		.run = cmd_show_config,
+	},
+	{
+		.words = "clear flow",
+		.args = {{.name = "ID", .type = COMMAND_SEID}},
+		.help = "ends one flow",
+		.run = cmd_clear_flow,
+	},
+	{
+		.words = "clear flows",
+		.args = {{.keyword = "ue", .name = "ADDRESS", .type = COMMAND_ADDR}},
+		.help = "ends the flows of a UE's session, or of all",
+		.run = cmd_clear_flows,
 	},
 	{0},
 };

@@ -114,8 +114,17 @@ void flow_second_del(struct flow_table *table, uint32_t number)
 // worker << 56 | number << 32 | version
 uint64_t flow_id(const struct flow_table *table, unsigned worker, uint32_t number)
 {
-	return (uint64_t)worker << (32 + FLOW_NUMBER_BITS) | (uint64_t)number << 32 |
-	       table->flows[number].version;
+	return flow_id_at(worker, number) | table->flows[number].version;
+}
+
+uint64_t flow_id_at(unsigned worker, uint32_t number)
+{
+	return (uint64_t)worker << (32 + FLOW_NUMBER_BITS) | (uint64_t)number << 32;
+}
+
+uint32_t flow_id_number(uint64_t id)
+{
+	return (uint32_t)(id >> 32) & ((1u << FLOW_NUMBER_BITS) - 1);
 }
 
 unsigned flow_id_worker(uint64_t id)
@@ -125,7 +134,7 @@ unsigned flow_id_worker(uint64_t id)
 
 uint32_t flow_id_lookup(const struct flow_table *table, uint64_t id)
 {
-	uint32_t number = (uint32_t)(id >> 32) & ((1u << FLOW_NUMBER_BITS) - 1);
+	uint32_t number = flow_id_number(id);
 
 	if (number == 0 || number > table->n || !(table->flows[number].flags & FLOW_F_USED) ||
 	    table->flows[number].version != (uint32_t)id)

@@ -84,6 +84,9 @@ void flow_second_del(struct flow_table *table, uint32_t number);
 // A flow's id tells it from all others of all workers, for as long as versions last.
 uint64_t flow_id(const struct flow_table *table, unsigned worker, uint32_t number);
 unsigned flow_id_worker(uint64_t id);
+uint32_t flow_id_number(uint64_t id);
+// An id of no version, for a place among a worker's flows.
+uint64_t flow_id_at(unsigned worker, uint32_t number);
 // The number of the flow with this id at its worker; 0: it has gone.
 uint32_t flow_id_lookup(const struct flow_table *table, uint64_t id);
 

@@ -1,8 +1,8 @@
 // How flows begin and end, see flows.h.
-// Worker, but for making and freeing. Times are ticks of 2^30 of the worker's units (rules/meter.h), 4.2 ms. Each flow
-// stands in the timer wheel, in the ring of its session, and, for when room is short, either in the list of the
-// embryonic ones, by age, or in a wheel by the time of its last use. That one is not kept up to date: as with
-// deadlines, who stands at its beginning is asked when he was used last, which his deadline says.
+// Worker, but for making and freeing. Each flow stands in the timer wheel, in the ring of its session, and, for when
+// room is short, either in the list of the embryonic ones, by age, or in a wheel by the time of its last use. That one
+// is not kept up to date: as with deadlines, who stands at its beginning is asked when he was used last, which his
+// deadline says.
 
 #include "worker/flows.h"
 
@@ -13,19 +13,17 @@
 #include "base/clock.h"
 #include "worker/worker.h"
 
-#define TICK_SHIFT 30
 #define ENDS_AT_ONCE 16 // flows whose lines are fetched together
 #define EVICT_LOOKS 64  // flows that one turn looks at to find those used least recently
 #define SPARED_MS 1000  // an embryonic flow's first time, if there are not too many of them
 #define STALE_LOOKS 8   // flows that one turn moves since they stand in the past
 
-#define TICK_NS ((1ull << TICK_SHIFT) / METER_UNITS_PER_NS)
-static_assert(2 * TICK_NS <= 10 * NS_PER_MS, "no flow ends later than 10 ms after its time");
+static_assert(2 * FLOW_TICK_NS <= 10 * NS_PER_MS, "no flow ends later than 10 ms after its time");
 
 // Never early: what is left of the tick that runs comes on top.
 static uint32_t ticks_of_ms(uint32_t ms)
 {
-	return (uint32_t)((ms * NS_PER_MS + TICK_NS - 1) / TICK_NS) + 1;
+	return (uint32_t)((ms * NS_PER_MS + FLOW_TICK_NS - 1) / FLOW_TICK_NS) + 1;
 }
 
 // --- making and freeing ----------------------------------------------------------------------------------
@@ -85,8 +83,8 @@ int flows_init(struct flows *flows, const struct flows_conf *conf, uint32_t n_sl
 	       int socket)
 {
 	*flows = (struct flows){
-		.long_tick = now >> TICK_SHIFT,
-		.tick = (uint32_t)(now >> TICK_SHIFT),
+		.long_tick = now >> FLOW_TICK_SHIFT,
+		.tick = (uint32_t)(now >> FLOW_TICK_SHIFT),
 		.services = conf->services,
 		.per_session = conf->per_session,
 		.margin = conf->margin,
@@ -383,7 +381,7 @@ void flows_turn(struct worker *w)
 {
 	struct flows *flows = &w->flows;
 
-	flows->long_tick = w->now >> TICK_SHIFT;
+	flows->long_tick = w->now >> FLOW_TICK_SHIFT;
 	flows->tick = (uint32_t)flows->long_tick;
 	expire(w);
 	used_move(flows);

@@ -26,6 +26,10 @@ struct worker;
 #define FLOW_ENDS 128    // flows that one turn ends, or looks at because their time may be over
 #define FLOW_STEPS (FLOW_PROFILES * 4)
 
+// Times of flows are in ticks of so many of the worker's units (rules/meter.h): 4.2 ms.
+#define FLOW_TICK_SHIFT 30
+#define FLOW_TICK_NS ((1ull << FLOW_TICK_SHIFT) / METER_UNITS_PER_NS)
+
 enum flow_class {
 	FLOW_EMBRYONIC, // packets of one direction only
 	FLOW_ESTABLISHED,

@@ -172,18 +172,25 @@ static int carry_out(struct worker *w, struct mail *mail)
 	case MAIL_PEER_SET:
 		w->peers[mail->peer.index] = mail->peer.peer;
 		return 0;
+	case MAIL_FLOWS_LOOK:
+		return flows_look(w, &mail->flows);
+	case MAIL_FLOW_CLEAR:
+		return flows_clear_one(w, &mail->flows);
+	case MAIL_FLOWS_CLEAR: // work() does it
 	case MAIL_NOTHING:
 		return 0;
 	}
 	return -EINVAL;
 }
 
-// Whether the mail has been dealt with. The flows of a session that ends are ended before its end is answered, so
-// that whoever gets its slot next meets none of them; that may take more than this turn.
+// Whether the mail has been dealt with. Flows are ended so many a turn: that may take more than this one. Those of a
+// session that ends are ended before its end is answered, so that whoever gets its slot next meets none of them.
 static bool work(struct worker *w, struct mail *mail)
 {
 	if (mail != w->mailbox.unfinished)
 		mail->result = carry_out(w, mail);
+	if (mail->type == MAIL_FLOWS_CLEAR)
+		return flows_clear(w, &mail->flows);
 	return mail->type != MAIL_SESSION_CLEAR || mail->result != 0 ||
 	       flows_end_session(w, mail->session.image.slot);
 }

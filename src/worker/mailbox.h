@@ -14,6 +14,7 @@
 #include "session/peer.h"
 #include "session/session.h"
 #include "worker/buffer.h"
+#include "worker/flows_look.h"
 
 struct worker;
 
@@ -29,6 +30,9 @@ enum mail_type {
 	MAIL_BUFFER_DROP,  // image.slot, image.version: drop the packets held
 	MAIL_BUFFER_AGAIN, // the same: the SMF was not told of them after all
 	MAIL_PEER_SET,     // peer: write the worker's copy
+	MAIL_FLOWS_LOOK,   // flows: a page of them
+	MAIL_FLOW_CLEAR,   // flows.id: end this one
+	MAIL_FLOWS_CLEAR,  // flows: end these
 	MAIL_NOTHING,      // only comes back: every mail before it has been carried out
 };
 
@@ -59,6 +63,7 @@ struct mail {
 			uint16_t index;
 			struct peer peer;
 		} peer;
+		struct flows_look flows;
 	};
 	// Called on the control thread when the mail is back; it owns the mail then. NULL: just freed.
 	void (*done)(struct mail *mail, void *ctx);

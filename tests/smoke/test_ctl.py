@@ -25,6 +25,7 @@ COMMANDS = {  # and a word that the answer has
     "show peers": topology.N3_GNB, "show pools": topology.DNN, "show predefined-rules": "drop",
     "show pfcp resources": "sessions", "show associations": topology.N4_SMF, "show applications": topology.APPLICATION,
     "show pfcp counters": "rx_bytes", "show services": "gtpu_decap", "show config": "interfaces",
+    "show flows": "next", "clear flows": "cleared",
 }
 
 
@@ -55,12 +56,12 @@ def test_command(scene, ue, command, word):
 
 
 def test_every_command_is_tried(scene):
-    """Those that help lists are those above, and the one about a session."""
+    """Those that help lists are those above, and the ones about a session and a flow."""
     listed = {" ".join(word for word in row["command"].split()
                        if word.replace("-", "").isalpha() and word.islower())
               for row in scene.daemon.ctl("help")["commands"]}
     tried = {command.removesuffix(" access") for command in COMMANDS}
-    assert listed == tried | {"show session"}
+    assert listed == tried | {"show session", "clear flow"}
 
 
 def test_session(scene, ue):

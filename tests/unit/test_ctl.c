@@ -57,9 +57,9 @@ static const struct {
 	const char *line, *text;
 	enum ctl_status status;
 } wrong_rows[] = {
-	{"", "no command: one of help show\n", CTL_USAGE},
+	{"", "no command: one of help show clear\n", CTL_USAGE},
 	{"show",
-	 "incomplete: one of version interfaces interface workers cycles sessions session drops "
+	 "incomplete: one of version interfaces interface workers cycles sessions session flows drops "
 	 "counters neighbours peers pools associations applications pfcp predefined-rules services config\n",
 	 CTL_USAGE},
 	{"show pfcp", "incomplete: one of counters resources\n", CTL_USAGE},
@@ -120,7 +120,7 @@ static void test_wrong_lines(void)
 static const struct {
 	const char *line, *offers;
 } complete_rows[] = {
-	{"", "help\nshow\n"},
+	{"", "help\nshow\nclear\n"},
 	{"s", "show\n"},
 	{"x", ""},
 	{"show w", "workers\n"},
@@ -416,7 +416,7 @@ static void test_requests(void)
 		 "2 76\n{\"error\":\"unknown command \\\"show wrkers\\\": did you mean "
 		 "\\\"show workers\\\"?\"}\n"},
 		{"complete show w\n", "0 8\nworkers\n"},
-		{"complete\n", "0 10\nhelp\nshow\n"},
+		{"complete\n", "0 16\nhelp\nshow\nclear\n"},
 		{"prompt\n", "0 6\nsluice"},
 		{"show workers\n", "2 14\nnot a request\n"},
 		{"texts show workers\n", "2 14\nnot a request\n"},

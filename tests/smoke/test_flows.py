@@ -1,0 +1,75 @@
+"""Flows through the daemon: made by traffic of real hosts, shown, ended in time, by command and with their session.
+
+What becomes of each in all cases is tests/chain/test_flows.c's.
+"""
+
+import pytest
+from kit import topology
+from kit.daemon import Daemon
+from kit.scene import Scene, datagram
+from kit.wait import wait_for
+
+EMBRYONIC_MS = 400
+
+
+@pytest.fixture
+def flows_scene(network, mode, workers, tmp_path):
+    """A daemon whose sessions have flows."""
+    def configuration(control_socket):
+        made = topology.configuration(mode, control_socket, workers)
+        made["network_instances"][0].update(services=["l4_lifecycle"], embryonic_ms=EMBRYONIC_MS)
+        return made
+
+    with Daemon(network.upf, tmp_path, configuration) as daemon:
+        with Scene(network, daemon, tmp_path) as scene:
+            yield scene
+
+
+def shown(scene, *words):
+    """The flows that there are, all pages."""
+    rows, more = [], []
+    while True:
+        page = scene.daemon.ctl("show", "flows", "limit", "2", *more, *words)
+        rows += page["flows"]
+        if not page["next"]:
+            return rows
+        more = ["from", page["next"]]
+
+
+def used(scene):
+    """How many the workers say that there are."""
+    return sum(row["flows"] for row in scene.daemon.ctl("show", "workers")["workers"])
+
+
+def test_life(flows_scene):
+    """Pings of both families of three UEs; a datagram that nobody takes; commands; the end of a session."""
+    scene = flows_scene
+    ues = [scene.attach() for _ in range(3)]
+    scene.assert_forwards(*ues)
+    rows = shown(scene)
+    assert len(rows) == used(scene) == 6
+    assert {row["class"] for row in rows} == {"established"}
+    assert {row["kind"] for row in rows} == {"echo"}
+    assert sorted(row["protocol"] for row in rows) == 3 * ["icmp"] + 3 * ["icmpv6"]
+    assert all(row["chain"] == ["l4_lifecycle"] for row in rows)
+    mine = shown(scene, "ue", ues[1].v4)
+    assert {row["seid"] for row in mine} == {f"{ues[1].session.up_seid:#018x}"}
+    assert {row["ue"].split()[0] for row in mine} == {ues[1].v4, ues[1].v6}
+
+    scene.up(ues[0], datagram(ues[0], topology.N6_DN, 1000, 9))
+    wait_for(lambda: used(scene) == 8, "its flow, and that of the error which answers it")
+    wait_for(lambda: used(scene) == 6, "their ends")
+
+    assert scene.daemon.ctl("clear", "flow", mine[0]["id"]) == {"cleared": 1}
+    assert used(scene) == 5
+    assert scene.daemon.ctl("clear", "flows", "ue", ues[1].v6) == {"cleared": 1}
+    assert shown(scene, "ue", ues[1].v4) == []
+    scene.assert_forwards(ues[1], sequence=2)
+    assert used(scene) == 6
+    ues[0].session.delete()
+    assert used(scene) == 4
+    assert scene.daemon.ctl("clear", "flows") == {"cleared": 4}
+    scene.assert_forwards(*ues[1:], sequence=3)
+    for ue in ues[1:]:
+        ue.session.delete()
+    assert used(scene) == 0
