@@ -24,7 +24,7 @@ static const struct up_feature features[] = {
 	FEATURE(PFDM, true, "packet flow descriptions are managed"),
 	FEATURE(EMPU, true, "End Markers are sent by the UPF"),
 	FEATURE(PDIU, true, "traffic endpoints shorten PDIs"),
-	FEATURE(QUOAC, false, "a FAR says what happens when a quota is used up"),
+	FEATURE(QUOAC, true, "a FAR says what happens when a quota is used up"),
 	FEATURE(TRACE, false, "sessions can be traced"),
 	FEATURE(FRRT, true, "framed routes"),
 	FEATURE(PFDE, true, "a PFD may have several values of a kind"),

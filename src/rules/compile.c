@@ -29,6 +29,8 @@ struct build {
 	const struct pdr_rule *order[RULES_MAX_PDRS];
 	struct pdr pdrs[RULES_MAX_PDRS];
 	struct filter_span spans[RULES_MAX_PDRS];
+	uint16_t quota_fars[RULES_MAX_PDRS]; // + 1; 0: none
+	bool has_quota_fars;
 	struct far_build fars;
 	struct filter_list filters;
 	unsigned n_alternatives; // filters, and PDRs without any
@@ -317,6 +319,27 @@ static int pdr_filters(struct build *b, const struct pdr_rule *rule, struct pdr 
 	return 0;
 }
 
+// Where packets of the PDR go while a quota of it is used up: as the first of its URRs that has a FAR for that says.
+static int quota_far_compile(struct build *b, const struct pdr_rule *rule, unsigned pdr,
+			     unsigned *needs)
+{
+	for (unsigned i = 0; i < rule->n_urrs; i++) {
+		const struct urr_rule *urr = rules_urr_lookup(b->rules, rule->urrs[i]);
+		unsigned far;
+
+		if (!urr->has_quota_far)
+			continue;
+		if (far_compile(&b->fars, rules_far_lookup(b->rules, urr->quota_far), is_up(rule),
+				&far) != 0)
+			return -EINVAL;
+		*needs |= compile_far_needs(&b->fars.fars[far]);
+		b->quota_fars[pdr] = (uint16_t)(far + 1);
+		b->has_quota_fars = true;
+		return 0;
+	}
+	return 0;
+}
+
 static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr *pdr)
 {
 	const struct far_rule *far = rules_far_lookup(b->rules, rule->far);
@@ -344,6 +367,8 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 	*needs |= pdr->flags & PDR_F_DECAP ? NEEDS_DECAP : 0;
 	*needs |= up && !(pdr->flags & PDR_F_ANY_SOURCE) ? NEEDS_SOURCE_CHECK : 0;
 	b->any_source |= (pdr->flags & PDR_F_ANY_SOURCE) != 0;
+	if (quota_far_compile(b, rule, (unsigned)(pdr - b->pdrs), needs) != 0)
+		return -EINVAL;
 	span = &b->spans[pdr - b->pdrs];
 	if (pdr_filters(b, rule, pdr, span) != 0)
 		return -EINVAL;
@@ -381,6 +406,7 @@ static int block_of(struct build *b)
 		.n_fars = b->fars.n,
 		.pdrs = b->pdrs,
 		.spans = b->spans,
+		.quota_fars = b->has_quota_fars ? b->quota_fars : NULL,
 		.fars = b->fars.fars,
 		.filters = b->filters.filters,
 		.sources = b->n_listed ? b->filters.filters + (b->filters.n - b->n_listed) : NULL,

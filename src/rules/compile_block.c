@@ -106,6 +106,18 @@ static unsigned way_put(const struct block_parts *parts, const struct way *way, 
 	return n_filters;
 }
 
+// What stands for the PDRs of the way beyond a quota.
+static void quota_pdrs_put(const struct block_parts *parts, const struct way *way,
+			   struct ruleset *rs)
+{
+	struct pdr *to = rs->pdrs + parts->n_up + parts->n_down + way->at;
+
+	memcpy(to, rs->pdrs + way->at, way->n * sizeof(*to));
+	for (unsigned i = 0; i < way->n; i++)
+		if (parts->quota_fars[way->first + i])
+			to[i].far = (uint16_t)(parts->quota_fars[way->first + i] - 1);
+}
+
 // --- classifiers -----------------------------------------------------------------------------------------
 
 static unsigned way_alternatives(const struct block_parts *parts, const struct way *way,
@@ -179,7 +191,7 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 				 const struct blob *blob)
 {
 	unsigned n_filters = walked_filters(parts, ways) + parts->n_sources;
-	size_t n_pdrs = parts->n_up + parts->n_down;
+	size_t n_pdrs = (parts->n_up + parts->n_down) * (parts->quota_fars ? 2 : 1);
 	size_t fars_at = sizeof(struct ruleset) + n_pdrs * sizeof(struct pdr);
 	size_t filters_at = round_up(fars_at + parts->n_fars * sizeof(struct far), RULESET_UNIT);
 	size_t blob_at = filters_at + n_filters * sizeof(struct filter);
@@ -187,7 +199,8 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 	unsigned flags = parts->flags | (ways[0].classified ? RULESET_F_CLASSIFY_UP : 0u) |
 			 (ways[1].classified ? RULESET_F_CLASSIFY_DOWN : 0u) |
 			 (way_is_rare(parts, &ways[0]) ? RULESET_F_RARE_UP : 0u) |
-			 (way_is_rare(parts, &ways[1]) ? RULESET_F_RARE_DOWN : 0u);
+			 (way_is_rare(parts, &ways[1]) ? RULESET_F_RARE_DOWN : 0u) |
+			 (parts->quota_fars ? RULESET_F_QUOTA_FARS : 0u);
 	struct ruleset *rs = calloc(1, bytes);
 	struct filter *filters;
 
@@ -209,6 +222,8 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 	filters = (struct filter *)(void *)((uint8_t *)rs + filters_at);
 	n_filters = way_put(parts, &ways[0], rs, filters, 0);
 	n_filters = way_put(parts, &ways[1], rs, filters, n_filters);
+	for (unsigned i = 0; i < 2 && parts->quota_fars; i++)
+		quota_pdrs_put(parts, &ways[i], rs);
 	if (parts->n_sources)
 		memcpy(filters + n_filters, parts->sources,
 		       parts->n_sources * sizeof(struct filter));

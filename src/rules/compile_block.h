@@ -25,6 +25,8 @@ struct block_parts {
 	const struct pdr
 		*pdrs; // up first, each direction in the order of trial; their filters not yet said
 	const struct filter_span *spans; // of each PDR
+	const uint16_t
+		*quota_fars; // of each, its FAR for quota action + 1, 0: none; NULL: no PDR has one
 	const struct far *fars;
 	const struct filter *filters;
 	const struct filter *sources; // what the session may send from: behind all other filters

@@ -5,7 +5,7 @@
 // thread (rules/compile.c) in the arena (rules/arena.h), read by the owners of the sessions that use it.
 //
 // Layout: struct ruleset, n_up + n_down struct pdr (up first, each by precedence), then those of directions
-// that are classified; n_fars struct far; n_filters struct filter on cache lines of their own, of PDRs that are
+// that are classified; all of them once more, if the flags say so, for packets beyond a quota; n_fars struct far; n_filters struct filter on cache lines of their own, of PDRs that are
 // walked; struct classifiers, if the flags say so, and what they lead to. All that is not said is zero, so
 // that like rules give like bytes. Nobody writes to a block that workers can see: its users are counted in
 // the arena.
@@ -139,7 +139,8 @@ static_assert(sizeof(struct filter) == 64, "a filter a cache line");
 #define RULESET_F_RARE_UP                                                                          \
 	0x08 // more than a packet's flow and tunnel decides which up PDR it matches
 #define RULESET_F_RARE_DOWN 0x10
-#define RULESET_UNIT 64 // bytes: blocks are whole cache lines
+#define RULESET_F_QUOTA_FARS 0x20 // behind all PDRs stand their likes with FARs for quota action
+#define RULESET_UNIT 64           // bytes: blocks are whole cache lines
 
 struct ruleset {
 	uint64_t chain_up, chain_down; // services that its packets visit
@@ -173,6 +174,14 @@ static inline uint32_t ruleset_serial(const struct ruleset *rs)
 static inline const struct far *ruleset_far(const struct ruleset *rs, unsigned i)
 {
 	return (const struct far *)(const void *)((const uint8_t *)rs + 16u * rs->fars_at) + i;
+}
+
+// What stands for a PDR while a quota of it is used up (RULESET_F_QUOTA_FARS).
+static inline const struct pdr *ruleset_quota_pdr(const struct ruleset *rs, const struct pdr *pdr)
+{
+	size_t pdrs = (16u * rs->fars_at - sizeof(struct ruleset)) / sizeof(struct pdr);
+
+	return pdr + pdrs / 2;
 }
 
 static inline const struct filter *ruleset_filter(const struct ruleset *rs, unsigned i)

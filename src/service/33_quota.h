@@ -2,16 +2,23 @@
 // enforced (MBQE, 8.2.68).
 //
 // Runs on the owner. Only sessions with a quota, or with such a count, have this service in their chain. The packet
-// that uses a quota up still passes; what comes after it does not, until the SMF gives more.
+// that uses a quota up still passes; what comes after it does not, until the SMF gives more, or goes as the URR's FAR for
+// quota action says.
 
 #pragma once
 
 #include "service/service.h"
 #include "worker/usage_mark.h"
 
-static inline bool quota_stops(const struct policy *policy, unsigned number)
+// Of two usages that stop a packet, the one that drops it.
+static inline struct usage *quota_look(const struct policy *policy, unsigned number,
+				       struct usage *stopped)
 {
-	return policy->usages[number].flags & USAGE_F_STOPPED;
+	struct usage *usage = &policy->usages[number];
+
+	if (!(usage->flags & USAGE_F_STOPPED) || (stopped && !(stopped->flags & USAGE_F_FAR)))
+		return stopped;
+	return usage;
 }
 
 static inline void quota_one(struct worker *w, struct pkt *p)
@@ -20,15 +27,17 @@ static inline void quota_one(struct worker *w, struct pkt *p)
 	const struct pdr *pdr = p->pdr;
 	struct usage *stopped = NULL;
 
-	if ((pdr->policy & PDR_POLICY_USAGE_LINE) && quota_stops(policy, 0))
-		stopped = &policy->usages[0];
+	if (pdr->policy & PDR_POLICY_USAGE_LINE)
+		stopped = quota_look(policy, 0, stopped);
 	for (unsigned i = 0; i < sizeof(pdr->usages) && pdr->usages[i] != PDR_NO_PLACE; i++)
-		if (quota_stops(policy, pdr->usages[i]))
-			stopped = &policy->usages[pdr->usages[i]];
-	if (stopped) {
+		stopped = quota_look(policy, pdr->usages[i], stopped);
+	if (stopped && !(stopped->flags & USAGE_F_FAR)) {
 		stopped->dropped++;
 		pkt_drop(w, p, DROP_quota_used);
-	} else if (pdr->policy & PDR_POLICY_USAGES) {
-		usage_count_listed(w, p, true);
+		return;
 	}
+	if (stopped)
+		p->pdr = ruleset_quota_pdr(line_rules(w, p->line), pdr);
+	if (pdr->policy & PDR_POLICY_USAGES)
+		usage_count_listed(w, p, true);
 }

@@ -49,6 +49,7 @@ struct meters {
 #define USAGE_F_BEFORE 0x20  // counts what comes in, not what is delivered (MBQE)
 #define USAGE_F_AWAITS 0x40  // its next packet is told of: traffic begins
 #define USAGE_F_STOPPED 0x80 // its quota is used up: packets do not pass
+#define USAGE_F_FAR 0x100    // or go as a FAR for quota action says
 
 #define USAGE_NONE INT64_MAX // no threshold, no quota
 

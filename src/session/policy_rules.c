@@ -69,6 +69,8 @@ static void usage_fill(struct usage *usage, const struct urr_rule *urr)
 		usage->flags |= USAGE_F_RESUME;
 	if (urr->measurement_info & MEASURE_BEFORE)
 		usage->flags |= USAGE_F_BEFORE;
+	if (urr->has_quota_far)
+		usage->flags |= USAGE_F_FAR;
 	if (urr->place == 1 && urr_is_plain(urr))
 		usage->flags |= USAGE_F_LINE;
 }
