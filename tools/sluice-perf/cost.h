@@ -30,7 +30,7 @@ struct cost_row {
 	enum cost_direction direction;
 	uint32_t sessions, mbufs;
 	struct summary cycles; // a packet, over the windows
-	uint64_t interrupted;  // batches that were left out (bed_batch_counts)
+	uint64_t interrupted;  // batches that were left out (struct bed_sum)
 	unsigned n_services;
 	struct cost_service services[COST_SERVICES];
 };
@@ -41,7 +41,8 @@ struct bed {
 	struct rig *rig;
 	uint32_t n_sessions; // of the owner
 	uint32_t n_mbufs, max_mbufs;
-	unsigned owner; // the worker whose sessions packets are for
+	uint32_t window_packets; // least of a window
+	unsigned owner;          // the worker whose sessions packets are for
 	struct rig_session *sessions;
 	struct rte_mbuf **mbufs;
 	struct bed_sample *samples;
@@ -70,10 +71,16 @@ void bed_receive(struct bed *bed, uint32_t at, unsigned n);
 // What worker w has queued for its ports must be n packets, at..at+n, worked on; puts them back as they were.
 void bed_take(struct bed *bed, struct worker *w, uint32_t at, unsigned n);
 
-// Whether n packets took so many cycles by themselves. A batch in which the system took the CPU away does not count
-// for anything: no packet takes as long as that.
+// Times of batches, summed up. One in which the system took the CPU away does not count for anything, since no packet
+// takes as long as that; where all seem to be so (under an emulator), all count.
 #define BED_CYCLES_MOST 2000u // a packet
-bool bed_batch_counts(struct bed *bed, uint64_t cycles, unsigned n);
+struct bed_sum {
+	uint64_t cycles, packets;         // of batches that count
+	uint64_t all_cycles, all_packets; // of all
+	uint64_t interrupted;             // batches that do not count
+};
+void bed_sum_add(struct bed_sum *sum, uint64_t cycles, unsigned n);
+double bed_sum_mean(const struct bed_sum *sum); // cycles a packet
 
 // One window of W at worker w: cycles a packet.
 double bed_window(struct bed *bed, struct worker *w);

@@ -17,7 +17,6 @@
 #define HEAD 128u // bytes of a frame that the work may change
 #define PAYLOAD 64
 #define THRESHOLD 1000000
-#define WINDOW_LEAST 200000u // packets
 #define UE_RANGE "10.32.0.0/11"
 #define MBUF_MB(n) ((n) / 390) // with its 2 KB of room
 #define SESSION_KB 1.2
@@ -267,36 +266,41 @@ void bed_check_meters(const struct bed *b)
 
 // --- windows ---------------------------------------------------------------------------------------------
 
-bool bed_batch_counts(struct bed *b, uint64_t cycles, unsigned n)
+void bed_sum_add(struct bed_sum *sum, uint64_t cycles, unsigned n)
 {
-	bool counts = cycles <= (uint64_t)n * BED_CYCLES_MOST;
+	sum->all_cycles += cycles;
+	sum->all_packets += n;
+	if (cycles > (uint64_t)n * BED_CYCLES_MOST) {
+		sum->interrupted++;
+		return;
+	}
+	sum->cycles += cycles;
+	sum->packets += n;
+}
 
-	b->interrupted += !counts;
-	return counts;
+double bed_sum_mean(const struct bed_sum *sum)
+{
+	return sum->packets ? (double)sum->cycles / (double)sum->packets
+			    : (double)sum->all_cycles / (double)sum->all_packets;
 }
 
 double bed_window(struct bed *b, struct worker *w)
 {
-	uint32_t packets = 0, counted = 0;
-	uint64_t cycles = 0;
+	struct bed_sum sum = {0};
 
-	while (packets < 4 * b->n_mbufs || packets < WINDOW_LEAST || counted == 0) {
-		uint32_t at = packets % b->n_mbufs;
-		uint64_t start, took;
+	while (sum.all_packets < b->n_mbufs || sum.all_packets < b->window_packets) {
+		uint32_t at = (uint32_t)sum.all_packets % b->n_mbufs;
+		uint64_t start;
 
 		bed_receive(b, at, BED_BATCH);
 		w->now += METER_UNITS_PER_SEC / 1000;
 		start = rte_rdtsc_precise();
 		pipeline_batch(w, &b->turn);
-		took = rte_rdtsc_precise() - start;
+		bed_sum_add(&sum, rte_rdtsc_precise() - start, BED_BATCH);
 		bed_take(b, w, at, BED_BATCH);
-		packets += BED_BATCH;
-		if (!bed_batch_counts(b, took, BED_BATCH))
-			continue;
-		cycles += took;
-		counted += BED_BATCH;
 	}
-	return (double)cycles / counted;
+	b->interrupted += sum.interrupted;
+	return bed_sum_mean(&sum);
 }
 
 static void service_add(struct cost_row *row, const char *name, uint64_t cycles, uint32_t packets)
@@ -310,22 +314,23 @@ static void service_add(struct cost_row *row, const char *name, uint64_t cycles,
 static unsigned sample_batch(struct bed *b, struct worker *w, uint32_t at)
 {
 	const struct stats before = w->stats;
-	uint64_t start;
+	struct bed_sum sum = {0};
 
 	bed_receive(b, at, BED_BATCH);
 	w->now += METER_UNITS_PER_SEC / 1000;
 	w->sampling = true;
-	w->stamp = start = rte_rdtsc_precise();
+	w->stamp = rte_rdtsc_precise();
+	uint64_t start = w->stamp;
 	pipeline_batch(w, &b->turn);
 	w->sampling = false;
-	if (bed_batch_counts(b, rte_rdtsc_precise() - start, BED_BATCH)) {
-		bed_take(b, w, at, BED_BATCH);
-		return BED_BATCH;
-	}
-	memcpy(w->stats.stage_cycles, before.stage_cycles, sizeof(before.stage_cycles));
-	memcpy(w->stats.service_cycles, before.service_cycles, sizeof(before.service_cycles));
+	bed_sum_add(&sum, rte_rdtsc_precise() - start, BED_BATCH);
 	bed_take(b, w, at, BED_BATCH);
-	return 0;
+	if (sum.interrupted) {
+		memcpy(w->stats.stage_cycles, before.stage_cycles, sizeof(before.stage_cycles));
+		memcpy(w->stats.service_cycles, before.service_cycles,
+		       sizeof(before.service_cycles));
+	}
+	return (unsigned)sum.packets;
 }
 
 void bed_services(struct bed *b, struct worker *w, struct cost_row *row)
@@ -336,8 +341,9 @@ void bed_services(struct bed *b, struct worker *w, struct cost_row *row)
 
 	for (uint32_t at = 0; at < b->n_mbufs; at += BED_BATCH)
 		packets += sample_batch(b, w, at);
-	packets = RTE_MAX(packets, 1u);
 	row->n_services = 0;
+	if (packets == 0)
+		return;
 	for (unsigned i = 0; i < STAGES; i++)
 		service_add(row, stage_str(i), w->stats.stage_cycles[i] - before.stage_cycles[i],
 			    packets);

@@ -12,33 +12,27 @@
 #include "cost.h"
 #include "pipeline/4_handoff.h"
 
-#define WINDOW_PACKETS 200000u
-
 struct handoff_run {
 	struct bed *bed;
 	struct worker *rx, *owner;
 	uint32_t at; // of the chunk
 	bool end;
 	uint64_t packets;
-	uint64_t rx_cycles, rx_packets, owner_cycles, owner_packets; // of batches that count
-	struct turn turn;                                            // the owner's
+	struct bed_sum rx_sum, owner_sum;
+	struct turn turn; // the owner's
 	sem_t go, done;
 };
 
 static void chunk_receive(struct handoff_run *run)
 {
 	for (uint32_t i = 0; i < BED_CHUNK; i += BED_BATCH) {
-		uint64_t start, took;
+		uint64_t start;
 
 		bed_receive(run->bed, run->at + i, BED_BATCH);
 		start = rte_rdtsc_precise();
 		pipeline_batch(run->rx, &run->bed->turn);
 		handoff_flush(run->rx);
-		took = rte_rdtsc_precise() - start;
-		if (!bed_batch_counts(run->bed, took, BED_BATCH))
-			continue;
-		run->rx_cycles += took;
-		run->rx_packets += BED_BATCH;
+		bed_sum_add(&run->rx_sum, rte_rdtsc_precise() - start, BED_BATCH);
 	}
 }
 
@@ -55,10 +49,7 @@ static unsigned turn_own(struct handoff_run *run)
 	took = rte_rdtsc_precise() - start;
 	if (run->turn.n == 0)
 		rig_die("a packet was not handed over");
-	if (bed_batch_counts(run->bed, took, run->turn.n)) {
-		run->owner_cycles += took;
-		run->owner_packets += run->turn.n;
-	}
+	bed_sum_add(&run->owner_sum, took, run->turn.n);
 	return run->turn.n;
 }
 
@@ -106,15 +97,16 @@ static void *owner_main(void *args)
 
 static void window(struct handoff_run *run)
 {
-	run->rx_cycles = run->rx_packets = run->owner_cycles = run->owner_packets = 0;
-	for (run->packets = 0; run->packets < WINDOW_PACKETS || run->packets < run->bed->n_mbufs ||
-			       run->rx_packets == 0 || run->owner_packets == 0;
+	run->rx_sum = run->owner_sum = (struct bed_sum){0};
+	for (run->packets = 0;
+	     run->packets < run->bed->window_packets || run->packets < run->bed->n_mbufs;
 	     run->packets += BED_CHUNK) {
 		run->at = (uint32_t)run->packets % run->bed->n_mbufs;
 		chunk_receive(run);
 		sem_post(&run->go);
 		sem_wait(&run->done);
 	}
+	run->bed->interrupted += run->rx_sum.interrupted + run->owner_sum.interrupted;
 }
 
 struct handoff_found {
@@ -132,8 +124,8 @@ static void windows_run(struct handoff_run *run, unsigned windows, double before
 	for (unsigned i = 0; i < windows; i++) {
 		ret->share[i] = bed_window(run->bed, run->owner) - before;
 		window(run);
-		ret->rx[i] = (double)run->rx_cycles / (double)run->rx_packets;
-		ret->whole[i] = (double)run->owner_cycles / (double)run->owner_packets;
+		ret->rx[i] = bed_sum_mean(&run->rx_sum);
+		ret->whole[i] = bed_sum_mean(&run->owner_sum);
 		ret->extra[i] = ret->whole[i] - ret->share[i];
 	}
 }

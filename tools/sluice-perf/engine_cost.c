@@ -25,7 +25,7 @@ static const char *const direction_names[COST_DIRECTIONS] = {"up", "down", "mixe
 struct cost_options {
 	uint32_t works, directions, pages;
 	struct number_list sessions, mbufs;
-	uint64_t windows;
+	uint64_t windows, packets;
 	bool json, csv;
 };
 
@@ -39,7 +39,9 @@ static const struct option_row rows[] = {
 	{"mbufs", OPTION_NUMBERS, AT(mbufs), BED_CHUNK, 1 << 20, "16384,131072", .operand = "N,..",
 	 .help = "packets that take their turn, rounded to a multiple of 1024; handoff: the first"},
 	{"windows", OPTION_NUMBER, AT(windows), 1, COST_WINDOWS_MAX, "7", .operand = "N",
-	 .help = "measurements of each row, of 200,000 packets or more"},
+	 .help = "measurements of each row"},
+	{"packets", OPTION_NUMBER, AT(packets), BED_CHUNK, 100000000, "200000", .operand = "N",
+	 .help = "of a window, at least; at least all mbufs have their turn"},
 	{"pages", OPTION_WORDS, AT(pages), .def = "auto", .words = {"auto", "huge", "small"},
 	 .operand = "SIZE", .help = "huge: 2 MB; auto: those if enough are free, else 4 KiB"},
 	{"json", OPTION_FLAG, AT(json), .help = "print one JSON object"},
@@ -131,6 +133,7 @@ static void work_rows(struct cost_run *run, uint32_t sessions, uint32_t max_mbuf
 	const struct number_list *mbufs = &run->o->mbufs;
 	struct bed *bed = bed_new(sessions, max_mbufs, 1, run->memory_mb, run->huge);
 
+	bed->window_packets = (uint32_t)run->o->packets;
 	for (unsigned i = 0; i < mbufs->n; i++)
 		for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
 			struct cost_row row = {.work = "W",
@@ -152,6 +155,7 @@ static void handoff_rows(struct cost_run *run, uint32_t sessions)
 	uint32_t mbufs = (uint32_t)run->o->mbufs.at[0];
 	struct bed *bed = bed_new(sessions, mbufs, 2, run->memory_mb, run->huge);
 
+	bed->window_packets = (uint32_t)run->o->packets;
 	for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
 		struct cost_row pair[] = {{.work = "handoff_rx"}, {.work = "handoff_owner"}};
 
