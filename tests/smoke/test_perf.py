@@ -37,6 +37,18 @@ def test_cost_json():
     assert {"memcpy", "rte_hash"} == found["references"].keys()
 
 
+def test_cost_flows():
+    """With flows, and with a new one for each packet; the program itself sees that they are there, or new."""
+    words = ("cost", *SMALL, "--work", "flows,churn", "--flows", "4096", "--direction", "up,mixed")
+    rows = json.loads(perf(*words, "--json").stdout)["rows"]
+    assert {(row["work"], row["direction"], row["sessions"]) for row in rows} == {
+        (work, way, sessions) for work in ("flows", "churn") for way in ("up", "mixed")
+        for sessions in (64, 128)}
+    for row in rows:
+        assert row["flows"] == 4096 and 10 < row["cycles_min"] <= row["cycles_median"]
+        assert ("longest_turn_us" in row) == (row["work"] == "churn")
+
+
 def test_cost_text_and_csv():
     """The same for people, and for spreadsheets."""
     few = (*SMALL, "--work", "W", "--direction", "up")

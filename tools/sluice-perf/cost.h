@@ -1,5 +1,5 @@
-// The cost of a packet, in process: what the engine (engine_cost.c), the bed of the work (cost_bed.c) and that of
-// handoff (cost_handoff.c) share.
+// The cost of a packet, in process: what the engine (engine_cost.c), the bed of the work (cost_bed.c), flows
+// (cost_flows.c) and handoff (cost_handoff.c) share.
 //
 // A bed is the data path of the chain tests' rig with sessions and packets made ready. Whatever is not as it
 // should be (a packet that is not rewritten, metered or counted) ends the program.
@@ -26,18 +26,36 @@ struct cost_service {
 };
 
 struct cost_row {
-	const char *work; // as the row is called: W, handoff_rx, handoff_owner
+	const char *work; // as the row is called: W, flows, churn, handoff_rx, handoff_owner
 	enum cost_direction direction;
-	uint32_t sessions, mbufs;
+	uint32_t sessions, flows, mbufs;
 	struct summary cycles; // a packet, over the windows
 	uint64_t interrupted;  // batches that were left out (struct bed_sum)
+	double longest_turn_us; // churn: of 64 packets, the least of the windows' longest; 0: not measured
 	unsigned n_services;
 	struct cost_service services[COST_SERVICES];
 };
 
-struct bed_sample; // a packet as it is received
+#define BED_HEAD 128u // bytes of a frame that the work may change
+
+// A packet as it is received.
+struct bed_sample {
+	uint8_t head[BED_HEAD];
+	uint32_t session;
+	uint16_t bytes, user_bytes;
+};
+
+struct bed_conf {
+	uint32_t n_sessions, max_mbufs;
+	unsigned n_workers; // 2: packets are for sessions of worker 1
+	unsigned memory_mb;
+	bool huge;
+	uint32_t n_flows; // 0: sessions have no flows
+	bool churn;       // they end before they are used again
+};
 
 struct bed {
+	struct bed_conf conf;
 	struct rig *rig;
 	uint32_t n_sessions; // of the owner
 	uint32_t n_mbufs, max_mbufs;
@@ -52,13 +70,15 @@ struct bed {
 	uint64_t interrupted;                    // batches left out, ever
 };
 
-// Memory that a bed of this size needs, in MB.
-unsigned bed_memory_mb(uint32_t n_sessions, uint32_t max_mbufs, unsigned n_workers);
-// With n_workers 2, packets are for sessions of worker 1.
-struct bed *bed_new(uint32_t n_sessions, uint32_t max_mbufs, unsigned n_workers, unsigned memory_mb,
-		    bool huge);
+// Memory that a bed of this size needs, in MB; conf->memory_mb is not looked at.
+unsigned bed_memory_mb(const struct bed_conf *conf);
+struct bed *bed_new(const struct bed_conf *conf);
 // Sees that all that was sent was counted, and frees.
 void bed_free(struct bed *bed);
+
+// Packet number i, another each time, whose bytes are put into its mbuf by bed_restore().
+void bed_packet_make(struct bed *bed, uint32_t i);
+void bed_restore(struct bed *bed, uint32_t i);
 
 // Makes n_mbufs packets (a multiple of BED_BATCH) of random sessions.
 #define BED_BATCH 64u
@@ -91,6 +111,8 @@ void bed_services(struct bed *bed, struct worker *w, struct cost_row *row);
 // one of `cpus`. n_mbufs is a multiple of BED_CHUNK.
 #define BED_CHUNK 1024u
 void cost_work(struct bed *bed, unsigned windows, struct cost_row *row);
+// The windows of W with flows: packets of as many flows as the bed has, visited in random order (cost_flows.c).
+void cost_flows(struct bed *bed, unsigned windows, struct cost_row *row);
 void cost_handoff(struct bed *bed, unsigned windows, const cpu_set_t *cpus,
 		  struct cost_row rows[2]);
 

@@ -14,18 +14,12 @@
 #include "packet/ip.h"
 #include "rules/model.h"
 
-#define HEAD 128u // bytes of a frame that the work may change
 #define PAYLOAD 64
 #define THRESHOLD 1000000
 #define UE_RANGE "10.32.0.0/11"
 #define MBUF_MB(n) ((n) / 390) // with its 2 KB of room
 #define SESSION_KB 1.2
-
-struct bed_sample {
-	uint8_t head[HEAD];
-	uint32_t session;
-	uint16_t bytes, user_bytes;
-};
+#define FLOW_BYTES 264
 
 static uint64_t seed = 1;
 
@@ -63,9 +57,16 @@ static struct rules *rules_make(uint32_t n)
 	return rules;
 }
 
-unsigned bed_memory_mb(uint32_t n_sessions, uint32_t max_mbufs, unsigned n_workers)
+static uint32_t flows_room(const struct bed_conf *conf)
 {
-	return 400 + MBUF_MB(max_mbufs) + (unsigned)(n_sessions * n_workers * SESSION_KB / 1024);
+	return conf->n_flows + conf->n_flows / 16;
+}
+
+unsigned bed_memory_mb(const struct bed_conf *conf)
+{
+	return 400 + MBUF_MB(conf->max_mbufs) +
+	       (unsigned)(conf->n_sessions * conf->n_workers * SESSION_KB / 1024) +
+	       (unsigned)((uint64_t)flows_room(conf) * FLOW_BYTES >> 20);
 }
 
 // Sessions go to the workers in turn: of two, the owner's are kept.
@@ -88,24 +89,30 @@ static void sessions_make(struct bed *b, unsigned n_workers)
 	rig_resolve(b->rig);
 }
 
-struct bed *bed_new(uint32_t n_sessions, uint32_t max_mbufs, unsigned n_workers, unsigned memory_mb,
-		    bool huge)
+struct bed *bed_new(const struct bed_conf *conf)
 {
-	struct rig_conf conf = {
+	uint32_t n_sessions = conf->n_sessions, max_mbufs = conf->max_mbufs;
+	unsigned n_workers = conf->n_workers;
+	struct rig_conf rig = {
 		.n_workers = n_workers,
 		.n_slots = n_sessions,
 		.n_tunnels = 16,
 		.mbufs = max_mbufs + 1024,
 		.handoff_ring = 4096,
 		.ue_range = UE_RANGE,
-		.memory_mb = memory_mb,
-		.huge = huge,
+		.memory_mb = conf->memory_mb,
+		.huge = conf->huge,
+		.services = conf->n_flows ? SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) : 0,
+		.flows = flows_room(conf),
+		.flows_per_session = UINT32_MAX,
+		.flow_profile = {.timeout_ms = {[FLOW_EMBRYONIC] = conf->churn ? 1 : 60000}},
 	};
 	struct bed *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		rig_die("no memory");
-	b->rig = rig_new(&conf);
+	b->conf = *conf;
+	b->rig = rig_new(&rig);
 	b->n_sessions = n_sessions;
 	b->max_mbufs = max_mbufs;
 	b->owner = n_workers - 1;
@@ -162,7 +169,7 @@ static const struct rig_session *draw_session(const struct bed *b, uint32_t *ret
 }
 
 // Half of them UDP to the port of the first PDR's filter; of the others half TCP.
-static void packet_make(struct bed *b, uint32_t i)
+void bed_packet_make(struct bed *b, uint32_t i)
 {
 	struct bed_sample *sample = &b->samples[i];
 	const struct rig_session *s = draw_session(b, &sample->session);
@@ -179,9 +186,7 @@ static void packet_make(struct bed *b, uint32_t i)
 	size_t bytes = is_up(b, i) ? rig_frame_up(b->rig, s, &flow, frame)
 				   : rig_frame_down(b->rig, s, &flow, frame);
 
-	b->mbufs[i]->data_off = RTE_PKTMBUF_HEADROOM;
-	memcpy(rte_pktmbuf_mtod(b->mbufs[i], void *), frame, bytes);
-	memcpy(sample->head, frame, HEAD);
+	memcpy(sample->head, frame, BED_HEAD);
 	sample->bytes = (uint16_t)bytes;
 	sample->user_bytes = (uint16_t)(IP4_BYTES + (tcp ? 20 : 8) + PAYLOAD);
 }
@@ -193,8 +198,15 @@ void bed_fill(struct bed *b, enum cost_direction direction, uint32_t n_mbufs)
 		bool up = direction == COST_MIXED ? draw(2) : direction == COST_UP;
 
 		b->ifaces[i] = up ? RIG_N3 : RIG_N6;
-		packet_make(b, i);
+		bed_packet_make(b, i);
+		bed_restore(b, i);
 	}
+}
+
+void bed_restore(struct bed *b, uint32_t i)
+{
+	memcpy((uint8_t *)b->mbufs[i]->buf_addr + RTE_PKTMBUF_HEADROOM, b->samples[i].head,
+	       BED_HEAD);
 }
 
 void bed_receive(struct bed *b, uint32_t at, unsigned n)
@@ -245,8 +257,7 @@ void bed_take(struct bed *b, struct worker *w, uint32_t at, unsigned n)
 	frames_check(&w->tx[RIG_N3], true);
 	w->tx[RIG_N3].n = w->tx[RIG_N6].n = 0;
 	for (uint32_t i = at; i < at + n; i++)
-		memcpy((uint8_t *)b->mbufs[i]->buf_addr + RTE_PKTMBUF_HEADROOM, b->samples[i].head,
-		       HEAD);
+		bed_restore(b, i);
 	control_poll(&b->rig->control); // thresholds that were reached
 }
 

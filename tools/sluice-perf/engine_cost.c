@@ -1,7 +1,7 @@
 // Engine cost: what a packet costs in cycles, in process, without ports; the rows and how they are printed.
 //
 // The sizes that were asked for are gone through one after the other, each with a data path of its own; a row's
-// figures are in cost_bed.c and cost_handoff.c.
+// figures are in cost_bed.c, cost_flows.c and cost_handoff.c.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,27 +17,30 @@
 #define HUGE_PAGE_MB 2
 #define AT(member) offsetof(struct cost_options, member)
 
-enum { WORK_W = 1, WORK_HANDOFF = 2 };
+enum { WORK_W = 1, WORK_HANDOFF = 2, WORK_FLOWS = 4, WORK_CHURN = 8 };
 enum { PAGES_AUTO = 1, PAGES_HUGE = 2 };
 
 static const char *const direction_names[COST_DIRECTIONS] = {"up", "down", "mixed"};
 
 struct cost_options {
 	uint32_t works, directions, pages;
-	struct number_list sessions, mbufs;
+	struct number_list sessions, mbufs, flows;
 	uint64_t windows, packets;
 	bool json, csv;
 };
 
 static const struct option_row rows[] = {
-	{"work", OPTION_WORDS, AT(works), .def = "W,handoff", .words = {"W", "handoff"},
-	 .operand = "WORK,..", .help = "a packet's whole way; handoff between two workers"},
+	{"work", OPTION_WORDS, AT(works), .def = "W,handoff",
+	 .words = {"W", "handoff", "flows", "churn"}, .operand = "WORK,..",
+	 .help = "a packet's whole way; handoff between two workers; W with flows, with a new flow each"},
 	{"direction", OPTION_WORDS, AT(directions), .def = "up,down,mixed",
 	 .words = {"up", "down", "mixed"}, .operand = "WAY,..", .help = "of the packets"},
 	{"sessions", OPTION_NUMBERS, AT(sessions), 64, 4 << 20, "1024,65536,262144,1048576",
 	 .operand = "N,..", .help = "sessions, visited in random order"},
 	{"mbufs", OPTION_NUMBERS, AT(mbufs), BED_CHUNK, 1 << 20, "16384,131072", .operand = "N,..",
 	 .help = "packets that take their turn, rounded to a multiple of 1024; handoff: the first"},
+	{"flows", OPTION_NUMBERS, AT(flows), BED_CHUNK, 1 << 23, "65536,1048576", .operand = "N,..",
+	 .help = "flows, visited in random order, rounded to a multiple of 1024; churn: the first"},
 	{"windows", OPTION_NUMBER, AT(windows), 1, COST_WINDOWS_MAX, "7", .operand = "N",
 	 .help = "measurements of each row"},
 	{"packets", OPTION_NUMBER, AT(packets), BED_CHUNK, 100000000, "200000", .operand = "N",
@@ -64,7 +67,7 @@ static void head_print(struct cost_run *run)
 		json_init_file(&run->json, stdout);
 		json_object_open(&run->json, NULL);
 	} else if (run->o->csv) {
-		puts("work,direction,sessions,order,mbufs,cycles_min,cycles_median,cycles_max");
+		puts("work,direction,sessions,order,mbufs,cycles_min,cycles_median,cycles_max,flows");
 	} else {
 		printf("cycles a packet (TSC) of %u windows; %s pages; random order\n"
 		       "%-14s %-9s %9s %7s %8s %8s %8s  parts, one by one\n",
@@ -83,7 +86,11 @@ static void row_print(struct cost_run *run, const struct cost_row *row)
 		json_str(j, "direction", direction_names[row->direction]);
 		json_uint(j, "sessions", row->sessions);
 		json_str(j, "order", "random");
+		if (row->flows)
+			json_uint(j, "flows", row->flows);
 		json_uint(j, "mbufs", row->mbufs);
+		if (row->longest_turn_us > 0)
+			json_double(j, "longest_turn_us", row->longest_turn_us);
 		json_double(j, "cycles_min", row->cycles.min);
 		json_double(j, "cycles_median", row->cycles.median);
 		json_double(j, "cycles_max", row->cycles.max);
@@ -101,6 +108,12 @@ static void row_print(struct cost_run *run, const struct cost_row *row)
 	       row->cycles.min, row->cycles.median, row->cycles.max);
 	for (unsigned i = 0; i < row->n_services && !run->o->csv; i++)
 		printf(" %s %.0f", row->services[i].name, row->services[i].cycles);
+	if (run->o->csv)
+		printf(",%u", row->flows);
+	else if (row->flows)
+		printf(" %u flows", row->flows);
+	if (row->longest_turn_us > 0 && !run->o->csv)
+		printf(", longest turn %.1f us", row->longest_turn_us);
 	putchar('\n');
 	fflush(stdout);
 }
@@ -110,7 +123,7 @@ static void reference_print(struct cost_run *run, const char *name, const struct
 	struct json *j = &run->json;
 
 	if (!run->o->json) {
-		printf(run->o->csv ? "%s,,,,,%.1f,%.1f,%.1f\n" : "%-42s %8.1f %8.1f %8.1f\n", name,
+		printf(run->o->csv ? "%s,,,,,%.1f,%.1f,%.1f,\n" : "%-42s %8.1f %8.1f %8.1f\n", name,
 		       cycles->min, cycles->median, cycles->max);
 		return;
 	}
@@ -131,7 +144,12 @@ static bool asked(uint32_t bits, unsigned bit)
 static void work_rows(struct cost_run *run, uint32_t sessions, uint32_t max_mbufs)
 {
 	const struct number_list *mbufs = &run->o->mbufs;
-	struct bed *bed = bed_new(sessions, max_mbufs, 1, run->memory_mb, run->huge);
+	const struct bed_conf conf = {.n_sessions = sessions,
+				      .max_mbufs = max_mbufs,
+				      .n_workers = 1,
+				      .memory_mb = run->memory_mb,
+				      .huge = run->huge};
+	struct bed *bed = bed_new(&conf);
 
 	bed->window_packets = (uint32_t)run->o->packets;
 	for (unsigned i = 0; i < mbufs->n; i++)
@@ -153,7 +171,12 @@ static void work_rows(struct cost_run *run, uint32_t sessions, uint32_t max_mbuf
 static void handoff_rows(struct cost_run *run, uint32_t sessions)
 {
 	uint32_t mbufs = (uint32_t)run->o->mbufs.at[0];
-	struct bed *bed = bed_new(sessions, mbufs, 2, run->memory_mb, run->huge);
+	const struct bed_conf conf = {.n_sessions = sessions,
+				      .max_mbufs = mbufs,
+				      .n_workers = 2,
+				      .memory_mb = run->memory_mb,
+				      .huge = run->huge};
+	struct bed *bed = bed_new(&conf);
 
 	bed->window_packets = (uint32_t)run->o->packets;
 	for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
@@ -171,6 +194,46 @@ static void handoff_rows(struct cost_run *run, uint32_t sessions)
 		}
 	}
 	bed_free(bed);
+}
+
+// Packets of flows, in as many mbufs as was asked for first.
+static void flows_rows(struct cost_run *run, uint32_t sessions, uint32_t flows, bool churn)
+{
+	uint32_t mbufs = (uint32_t)run->o->mbufs.at[0];
+	const struct bed_conf conf = {.n_sessions = sessions,
+				      .max_mbufs = mbufs,
+				      .n_workers = 1,
+				      .memory_mb = run->memory_mb,
+				      .huge = run->huge,
+				      .n_flows = flows,
+				      .churn = churn};
+
+	for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
+		struct cost_row row = {.work = churn ? "churn" : "flows",
+				       .direction = way,
+				       .sessions = sessions,
+				       .flows = flows,
+				       .mbufs = mbufs};
+		struct bed *bed;
+
+		if (!asked(run->o->directions, way))
+			continue;
+		bed = bed_new(&conf);
+		bed_fill(bed, way, mbufs);
+		cost_flows(bed, (unsigned)run->o->windows, &row);
+		row_print(run, &row);
+		bed_free(bed);
+	}
+}
+
+static void flows_all(struct cost_run *run, uint32_t sessions)
+{
+	const struct cost_options *o = run->o;
+
+	for (unsigned i = 0; o->works & WORK_FLOWS && i < o->flows.n; i++)
+		flows_rows(run, sessions, (uint32_t)o->flows.at[i], false);
+	if (o->works & WORK_CHURN)
+		flows_rows(run, sessions, (uint32_t)o->flows.at[0], true);
 }
 
 static void references(struct cost_run *run)
@@ -197,6 +260,15 @@ static unsigned huge_pages_free(void)
 	return n;
 }
 
+static uint32_t flows_most(const struct cost_options *o)
+{
+	uint64_t most = 0;
+
+	for (unsigned i = 0; o->works & (WORK_FLOWS | WORK_CHURN) && i < o->flows.n; i++)
+		most = RTE_MAX(most, o->flows.at[i]);
+	return (uint32_t)most;
+}
+
 // The largest data path decides, since memory is taken once.
 static void memory_plan(struct cost_run *run, uint32_t max_mbufs)
 {
@@ -205,9 +277,12 @@ static void memory_plan(struct cost_run *run, uint32_t max_mbufs)
 	for (unsigned i = 0; i < o->sessions.n; i++) {
 		uint32_t sessions = (uint32_t)o->sessions.at[i];
 		bool handoff = o->works & WORK_HANDOFF && sessions <= HANDOFF_SESSIONS_MAX;
-		unsigned mb = bed_memory_mb(sessions, max_mbufs, handoff ? 2 : 1);
+		const struct bed_conf conf = {.n_sessions = sessions,
+					      .max_mbufs = max_mbufs,
+					      .n_workers = handoff ? 2 : 1,
+					      .n_flows = flows_most(o)};
 
-		run->memory_mb = RTE_MAX(run->memory_mb, mb);
+		run->memory_mb = RTE_MAX(run->memory_mb, bed_memory_mb(&conf));
 	}
 	run->huge = o->pages == PAGES_HUGE ||
 		    (o->pages & PAGES_AUTO && huge_pages_free() * HUGE_PAGE_MB >= run->memory_mb);
@@ -227,6 +302,7 @@ static void measure(struct cost_run *run, uint32_t max_mbufs)
 			work_rows(run, sessions, max_mbufs);
 		if (o->works & WORK_HANDOFF && sessions <= HANDOFF_SESSIONS_MAX)
 			handoff_rows(run, sessions);
+		flows_all(run, sessions);
 	}
 	if (o->json) {
 		json_array_close(&run->json);
@@ -257,6 +333,8 @@ static int run_cost(int argc, char **argv)
 		o.mbufs.at[i] -= o.mbufs.at[i] % BED_CHUNK;
 		max_mbufs = RTE_MAX(max_mbufs, (uint32_t)o.mbufs.at[i]);
 	}
+	for (unsigned i = 0; i < o.flows.n; i++)
+		o.flows.at[i] -= o.flows.at[i] % BED_CHUNK;
 	sched_getaffinity(0, sizeof(run.cpus), &run.cpus);
 	memory_plan(&run, max_mbufs);
 	measure(&run, max_mbufs);

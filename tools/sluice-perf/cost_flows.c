@@ -1,0 +1,158 @@
+// W with flows for all sessions, and its extreme: each packet finds its flow gone and makes it anew (cost.h).
+//
+// There are more flows than mbufs: between batches, untimed, each packet that has been worked on becomes one of
+// another flow. Flows are made in one order and visited in another, random one. The beginning of each turn, where
+// flows end, is timed too. With `churn` a flow's time is over before its turn comes again: one is made, used once and
+// ended for each packet.
+
+#include <stdlib.h>
+
+#include "cost.h"
+
+#define WINDOW_LEAST 200000u // packets
+
+// One packet of each flow, as it is received.
+struct flow_set {
+	struct bed_sample *samples;
+	uint8_t *ifaces;
+	uint32_t n, next;
+};
+
+static uint64_t seed = 1;
+
+static uint32_t draw(uint32_t n)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((seed >> 32) * n >> 32);
+}
+
+// Mbuf number i gets the next flow's packet.
+static void set_next(struct flow_set *set, struct bed *b, uint32_t i)
+{
+	b->samples[i] = set->samples[set->next];
+	b->ifaces[i] = set->ifaces[set->next];
+	bed_restore(b, i);
+	set->next = (set->next + 1) % set->n;
+}
+
+static void set_begin(struct flow_set *set, struct bed *b)
+{
+	set->next = 0;
+	for (uint32_t i = 0; i < b->n_mbufs; i++)
+		set_next(set, b, i);
+}
+
+static void set_make(struct flow_set *set, struct bed *b)
+{
+	set->n = b->conf.n_flows;
+	set->samples = calloc(set->n, sizeof(*set->samples));
+	set->ifaces = calloc(set->n, 1);
+	if (!set->samples || !set->ifaces)
+		rig_die("no memory");
+	for (uint32_t i = 0; i < set->n; i++) {
+		uint32_t mbuf = i % b->n_mbufs; // its interface says the direction
+
+		bed_packet_make(b, mbuf);
+		set->samples[i] = b->samples[mbuf];
+		set->ifaces[i] = b->ifaces[mbuf];
+	}
+	set_begin(set, b);
+}
+
+static void set_shuffle(struct flow_set *set, struct bed *b)
+{
+	for (uint32_t i = set->n - 1; i > 0; i--) {
+		uint32_t k = draw(i + 1);
+		struct bed_sample sample = set->samples[i];
+		uint8_t iface = set->ifaces[i];
+
+		set->samples[i] = set->samples[k];
+		set->ifaces[i] = set->ifaces[k];
+		set->samples[k] = sample;
+		set->ifaces[k] = iface;
+	}
+	set_begin(set, b);
+}
+
+// From one batch to the next: with churn so long that all flows' turns take 40 ms, four times as long as an unused one
+// lives; otherwise so short that none ends.
+static uint64_t step_of(const struct bed *b)
+{
+	return b->conf.churn ? METER_UNITS_PER_SEC / 25 * BED_BATCH / b->conf.n_flows
+			     : METER_UNITS_PER_SEC / 500000;
+}
+
+static uint64_t batch(struct bed *b, struct worker *w, struct flow_set *set, uint32_t at)
+{
+	uint64_t start, cycles;
+
+	bed_receive(b, at, BED_BATCH);
+	w->now += step_of(b);
+	start = rte_rdtsc_precise();
+	flows_allow(&w->flows);
+	flows_turn(w);
+	pipeline_batch(w, &b->turn);
+	cycles = rte_rdtsc_precise() - start;
+	bed_take(b, w, at, BED_BATCH);
+	for (uint32_t i = at; i < at + BED_BATCH; i++)
+		set_next(set, b, i);
+	return cycles;
+}
+
+struct window {
+	double cycles; // a packet
+	uint64_t longest;
+};
+
+static struct window window(struct bed *b, struct worker *w, struct flow_set *set)
+{
+	struct window ret = {0};
+	uint32_t packets = 0, counted = 0;
+	uint64_t cycles = 0;
+
+	while (packets < set->n || packets < WINDOW_LEAST || counted == 0) {
+		uint64_t one = batch(b, w, set, packets % b->n_mbufs);
+
+		packets += BED_BATCH;
+		ret.longest = RTE_MAX(ret.longest, one);
+		if (!bed_batch_counts(b, one, BED_BATCH))
+			continue;
+		cycles += one;
+		counted += BED_BATCH;
+	}
+	ret.cycles = (double)cycles / counted;
+	return ret;
+}
+
+void cost_flows(struct bed *b, unsigned windows, struct cost_row *row)
+{
+	struct worker *w = b->rig->control.workers[b->owner];
+	double cycles[COST_WINDOWS_MAX], made;
+	struct flow_set set;
+	uint64_t flows, sent, longest = UINT64_MAX;
+
+	set_make(&set, b);
+	window(b, w, &set); // makes the flows
+	set_shuffle(&set, b);
+	window(b, w, &set);
+	b->interrupted = 0;
+	flows = w->stats.counter[COUNTER_flows_made];
+	sent = b->sent[SIDE_UP] + b->sent[SIDE_DOWN];
+	for (unsigned i = 0; i < windows; i++) {
+		struct window one = window(b, w, &set);
+
+		cycles[i] = one.cycles;
+		longest = RTE_MIN(longest, one.longest); // what interrupted one window is not ours
+	}
+	made = (double)(w->stats.counter[COUNTER_flows_made] - flows) /
+	       (double)(b->sent[SIDE_UP] + b->sent[SIDE_DOWN] - sent);
+	if (b->conf.churn ? made < 0.99 : made > 0) // few packets are of one flow by chance
+		rig_die(b->conf.churn ? "a flow was there" : "a flow was gone");
+	row->cycles = summary_of(cycles, windows);
+	row->interrupted = b->interrupted;
+	if (b->conf.churn)
+		row->longest_turn_us = 1e6 * (double)longest / (double)rte_get_tsc_hz();
+	bed_check_meters(b);
+	free(set.samples);
+	free(set.ifaces);
+}
