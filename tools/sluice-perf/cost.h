@@ -26,7 +26,7 @@ struct cost_service {
 };
 
 struct cost_row {
-	const char *work; // as the row is called: W, flows, churn, handoff_rx, handoff_owner
+	const char *work; // as the row is called: W, W+flow, churn, handoff_rx, handoff_owner
 	enum cost_direction direction;
 	uint32_t sessions, flows, mbufs;
 	struct summary cycles; // a packet, over the windows

@@ -9,8 +9,6 @@
 
 #include "cost.h"
 
-#define WINDOW_LEAST 200000u // packets
-
 // One packet of each flow, as it is received.
 struct flow_set {
 	struct bed_sample *samples;
@@ -107,20 +105,16 @@ struct window {
 static struct window window(struct bed *b, struct worker *w, struct flow_set *set)
 {
 	struct window ret = {0};
-	uint32_t packets = 0, counted = 0;
-	uint64_t cycles = 0;
+	struct bed_sum sum = {0};
 
-	while (packets < set->n || packets < WINDOW_LEAST || counted == 0) {
-		uint64_t one = batch(b, w, set, packets % b->n_mbufs);
+	while (sum.all_packets < set->n || sum.all_packets < b->window_packets) {
+		uint64_t one = batch(b, w, set, (uint32_t)sum.all_packets % b->n_mbufs);
 
-		packets += BED_BATCH;
+		bed_sum_add(&sum, one, BED_BATCH);
 		ret.longest = RTE_MAX(ret.longest, one);
-		if (!bed_batch_counts(b, one, BED_BATCH))
-			continue;
-		cycles += one;
-		counted += BED_BATCH;
 	}
-	ret.cycles = (double)cycles / counted;
+	b->interrupted += sum.interrupted;
+	ret.cycles = bed_sum_mean(&sum);
 	return ret;
 }
 

@@ -31,7 +31,7 @@ struct cost_options {
 
 static const struct option_row rows[] = {
 	{"work", OPTION_WORDS, AT(works), .def = "W,handoff",
-	 .words = {"W", "handoff", "flows", "churn"}, .operand = "WORK,..",
+	 .words = {"W", "handoff", "W+flow", "churn"}, .operand = "WORK,..",
 	 .help = "a packet's whole way; handoff between two workers; W with flows, with a new flow each"},
 	{"direction", OPTION_WORDS, AT(directions), .def = "up,down,mixed",
 	 .words = {"up", "down", "mixed"}, .operand = "WAY,..", .help = "of the packets"},
@@ -209,7 +209,7 @@ static void flows_rows(struct cost_run *run, uint32_t sessions, uint32_t flows, 
 				      .churn = churn};
 
 	for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
-		struct cost_row row = {.work = churn ? "churn" : "flows",
+		struct cost_row row = {.work = churn ? "churn" : "W+flow",
 				       .direction = way,
 				       .sessions = sessions,
 				       .flows = flows,
@@ -219,6 +219,7 @@ static void flows_rows(struct cost_run *run, uint32_t sessions, uint32_t flows, 
 		if (!asked(run->o->directions, way))
 			continue;
 		bed = bed_new(&conf);
+		bed->window_packets = (uint32_t)run->o->packets;
 		bed_fill(bed, way, mbufs);
 		cost_flows(bed, (unsigned)run->o->windows, &row);
 		row_print(run, &row);
