@@ -219,6 +219,8 @@ static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *t
 		.error_rate = c->gtpu.error_indication ? c->gtpu.error_rate : 0,
 		.error_quiet_ms = c->gtpu.error_quiet_ms,
 		.extension_rate = c->gtpu.error_rate,
+		.icmp_rate = c->icmp.error_rate,
+		.fragment_outer = c->gtpu.fragment == CONFIG_FRAGMENT_OUTER,
 		.socket = (int)rte_lcore_to_socket_id(eal_worker_lcore(id)),
 		.arena = &upf->arena,
 		.locator = upf->locator,

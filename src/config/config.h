@@ -61,6 +61,11 @@ enum config_ue_to_ue {
 	CONFIG_UE_TO_UE_DROP,
 };
 
+enum config_fragment {
+	CONFIG_FRAGMENT_INNER,
+	CONFIG_FRAGMENT_OUTER,
+};
+
 enum config_path_failure {
 	CONFIG_PATH_FAILURE_KEEP,
 	CONFIG_PATH_FAILURE_DROP,
@@ -228,6 +233,11 @@ struct config_gtpu {
 	uint32_t error_quiet_ms;
 	bool udp6_checksum;
 	bool error_report;
+	enum config_fragment fragment;
+};
+
+struct config_icmp {
+	uint32_t error_rate; // a second and worker; 0: none
 };
 
 struct config_cli {
@@ -255,6 +265,7 @@ struct config {
 	uint32_t n_policies;
 	struct config_n4 n4;
 	struct config_gtpu gtpu;
+	struct config_icmp icmp;
 	struct config_cli cli;
 };
 

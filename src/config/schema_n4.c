@@ -235,5 +235,12 @@ const struct schema_key schema_gtpu[] = {
 	 FIELD(config_gtpu, error_report),
 	 .def = "true",
 	 .help = "Whether an SMF is told when a gNB or UPF says that it does not know a session's tunnel."},
+	{.name = "fragment",
+	 .type = SCHEMA_ENUM,
+	 FIELD(config_gtpu, fragment),
+	 .def = "inner",
+	 WORDS("inner", "outer"),
+	 .help = "What is cut where an IPv4 packet that may be cut is too long for its tunnel. inner: it, "
+		 "and the UE puts it together. outer: the tunnel's packet, and the gNB does."},
 	{0},
 };

@@ -35,4 +35,5 @@ extern const struct schema_key schema_n4[];
 extern const struct schema_key schema_ni[]; // an element of `network_instances`
 extern const struct schema_key schema_gtpu[];
 extern const struct schema_key schema_policy[]; // an element of `forwarding_policies`
+extern const struct schema_key schema_icmp[];
 extern const struct schema_key schema_predefined[];

@@ -75,42 +75,33 @@ bool icmp_error_allowed(const uint8_t *frame, const struct pkt *p)
 	return ip6_is_unicast(ip->src) && !(icmp && type < ICMP6_TYPE_ECHO);
 }
 
-uint32_t icmp_error_build(uint8_t *to, uint32_t room, const struct icmp_error *error,
-			  const uint8_t *frame, const struct pkt *p)
+uint32_t icmp_error_build(uint8_t *user, const struct icmp_error *error, const struct pkt *p,
+			  uint32_t *ret_head)
 {
 	bool v4 = p->family == 4;
-	const uint8_t *user = frame + p->user;
-	uint32_t head = v4 ? IP4_BYTES : IP6_BYTES;
-	uint32_t most = v4 ? ICMP4_ERROR_BYTES_MAX : ICMP6_ERROR_BYTES_MAX;
-	uint32_t quote = p->user_bytes;
-	uint8_t *icmp = to + head;
-
-	if (most > room)
-		most = room;
-	// IPv4 wants at least the header and 8 bytes quoted, so that the sender knows its socket.
-	if (most < head + ICMP_BYTES + (uint32_t)(p->l4 - p->user) + 8)
-		return 0;
-	if (quote > most - head - ICMP_BYTES)
-		quote = most - head - ICMP_BYTES;
-	uint32_t bytes = ICMP_BYTES + quote;
+	uint32_t head = (v4 ? IP4_BYTES : IP6_BYTES) + ICMP_BYTES;
+	uint32_t most = (v4 ? ICMP4_ERROR_BYTES_MAX : ICMP6_ERROR_BYTES_MAX) - head;
+	uint32_t bytes = ICMP_BYTES + (p->user_bytes < most ? p->user_bytes : most);
+	uint8_t *icmp = user - ICMP_BYTES;
+	uint64_t sum;
 
 	icmp[0] = error->type;
 	icmp[1] = error->code;
 	memset(icmp + 2, 0, 2);
 	be32_put(icmp + 4, error->word);
-	memcpy(icmp + ICMP_BYTES, user, quote);
-	uint64_t sum = cksum_bytes(icmp, bytes);
+	sum = cksum_bytes(icmp, bytes);
 	if (v4) {
-		const struct ip4_head *ip = (const struct ip4_head *)user;
-		ip4_write((struct ip4_head *)to, word32_get(error->src), ip->src, IPPROTO_ICMP,
-			  bytes);
+		ip4_write((struct ip4_head *)(user - head), word32_get(error->src),
+			  ((const struct ip4_head *)user)->src, IPPROTO_ICMP, bytes);
 	} else {
-		const struct ip6_head *ip = (const struct ip6_head *)user;
-		ip6_write((struct ip6_head *)to, error->src, ip->src, IPPROTO_ICMPV6, IP_OUR_TTL,
-			  bytes);
-		sum += cksum_pseudo6(error->src, ip->src, IPPROTO_ICMPV6, bytes);
+		const uint8_t *to = ((const struct ip6_head *)user)->src;
+
+		ip6_write((struct ip6_head *)(user - head), error->src, to, IPPROTO_ICMPV6,
+			  IP_OUR_TTL, bytes);
+		sum += cksum_pseudo6(error->src, to, IPPROTO_ICMPV6, bytes);
 	}
 	uint16_t cksum = cksum_finish(sum);
 	memcpy(icmp + 2, &cksum, sizeof(cksum));
-	return head + bytes;
+	*ret_head = head;
+	return head - ICMP_BYTES + bytes;
 }

@@ -46,7 +46,10 @@ struct icmp_error {
 // Whether an error may be sent about a user packet at all (RFC 1122 3.2.2, RFC 4443 2.4 (e)).
 bool icmp_error_allowed(const uint8_t *frame, const struct pkt *p);
 
-// Writes the IP packet that tells the user packet's sender of `error`, quoting as much as is allowed and
-// fits, to `to`, which must not overlap the frame. Gives its length, 0 when `room` is too small.
-uint32_t icmp_error_build(uint8_t *to, uint32_t room, const struct icmp_error *error,
-			  const uint8_t *frame, const struct pkt *p);
+#define ICMP_ERROR_HEAD_MAX (40 + ICMP_BYTES)
+
+// Makes of a user packet the IP packet that tells its sender of `error`: headers in front of `user`, behind them
+// as much of the packet as is to be quoted. There must be ICMP_ERROR_HEAD_MAX bytes of room before it. Gives the
+// length, and in *ret_head how much of it stands before `user`.
+uint32_t icmp_error_build(uint8_t *user, const struct icmp_error *error, const struct pkt *p,
+			  uint32_t *ret_head);

@@ -65,7 +65,7 @@ enum pkt_kind {
 #define PKT_F_SPOOFED 0x10   // the user's source address is not the session's
 #define PKT_F_TUNNELLED 0x20 // the user packet stands in a GTP-U tunnel header that decap takes off
 #define PKT_F_HANDED 0x40    // it came from another worker
-#define PKT_F_HAIRPIN 0x80   // down, from another UE: it has been routed already
+#define PKT_F_ROUTED 0x80 // its hop is behind it: from another UE, a piece of a packet, or our own
 
 #define PKT_QFI_NONE 0xff
 

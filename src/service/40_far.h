@@ -30,6 +30,8 @@ static inline bool far_hop(uint8_t *user, unsigned family)
 	return true;
 }
 
+void far_ttl_expired(struct worker *w, struct pkt *p, const struct far *far) __attribute__((cold));
+
 static inline void far_no_forward(struct worker *w, struct pkt *p, const struct far *far)
 {
 	pkt_drop(w, p, (far->action & APPLY_DROP) ? DROP_far_drop : DROP_far_buffer);
@@ -40,13 +42,13 @@ static inline void far_one(struct worker *w, struct pkt *p)
 	const struct far *far = ruleset_far(line_rules(w, p->line), p->pdr->far);
 	uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, uint8_t *, p->user);
 	bool to_tunnel = far->to == FAR_TO_LINE || far->to == FAR_TO_PLACE;
-	// No hop from tunnel to tunnel, and none where the sender's session was one.
-	bool no_hop = (to_tunnel && (p->flags & PKT_F_TUNNELLED)) || (p->flags & PKT_F_HAIRPIN);
+	// No hop from tunnel to tunnel, and none twice.
+	bool no_hop = (to_tunnel && (p->flags & PKT_F_TUNNELLED)) || (p->flags & PKT_F_ROUTED);
 
 	if (unlikely(!(far->action & APPLY_FORW)))
 		far_no_forward(w, p, far);
 	else if (unlikely(!no_hop && !far_hop(user, p->family)))
-		pkt_drop(w, p, DROP_ttl_expired);
+		far_ttl_expired(w, p, far);
 	else if (to_tunnel)
 		leave_by_tunnel(w, p, far);
 	else if (likely(far->to == FAR_TO_ROUTE))

@@ -5,7 +5,8 @@
 // the user packet starts; then lengths, DSCP, checksums, TEID and QFI are patched in. The outer UDP checksum
 // is zero on IPv4, as TS 29.281 4.4.2 and RFC 768 allow; on IPv6 it is there unless the configuration says that
 // receivers of GTP-U do without (RFC 6936). An IPv4 packet is whole (DF, identification 0: RFC 6864); the DSCP is the
-// FAR's or the user packet's.
+// FAR's or the user packet's. What does not fit goes out of line: it is cut where that is allowed, and else its
+// sender is told what would fit (TS 29.281 4.2.5).
 
 #pragma once
 

@@ -36,7 +36,7 @@ static void copy_finish(struct worker *w, struct pkt *copy, const struct far *fa
 	else
 		leave_link(w, copy, peer);
 	if (copy->chain)
-		leave_send(w, copy, peer);
+		peer_out(w, copy, peer);
 }
 
 static void copy_send(struct worker *w, const struct pkt *p, const struct far *far)

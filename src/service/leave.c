@@ -1,11 +1,14 @@
-// The rarer ways in which packets leave (leave.h): from UE to UE, UDP tunnels towards N6, forwarding policies and marks
+// The rarer ways in which packets leave (leave.h): from UE to UE, in pieces, UDP tunnels towards N6, forwarding policies and marks
 // (TS 29.244 8.2.12, 8.2.23, 8.2.56; TS 23.501 5.8.2.7), tunnels over IPv6.
 //
 // Workers.
 
 #include "service/leave.h"
 
+#include "packet/fragment.h"
 #include "worker/again.h"
+#include "worker/icmp_tell.h"
+#include "worker/too_big.h"
 #include "worker/user_count.h"
 
 // --- from UE to UE ---------------------------------------------------------------------------------------
@@ -19,7 +22,7 @@ static void to_ue(struct worker *w, struct pkt *p, const struct far *far, struct
 	p->ref = to;
 	p->iface = far->iface;
 	p->qfi = PKT_QFI_NONE;
-	p->flags = (uint8_t)(PKT_F_HAIRPIN | (p->flags & (PKT_F_FRAGMENT | PKT_F_NO_L4)));
+	p->flags = (uint8_t)(PKT_F_ROUTED | (p->flags & (PKT_F_FRAGMENT | PKT_F_NO_L4)));
 	p->chain = 0;
 	again_post(w, p);
 }
@@ -39,6 +42,58 @@ bool leave_to_ue(struct worker *w, struct pkt *p, const struct far *far, const u
 	else
 		to_ue(w, p, far, to);
 	return true;
+}
+
+// --- too long --------------------------------------------------------------------------------------------
+
+// A duplicate, which goes where the FARs behind the packet's own say: nobody waits for it.
+static bool is_copy(const struct worker *w, const struct pkt *p, const struct far *far)
+{
+	return far != ruleset_far(line_rules(w, p->line), p->pdr->far);
+}
+
+void leave_no_peer(struct worker *w, struct pkt *p, const struct far *far)
+{
+	uint32_t mtu = w->parse[far->iface].mtu;
+
+	if (p->peer != ROUTE_ASK) {
+		pkt_drop(w, p, p->peer == ROUTE_OWN ? DROP_own_address : DROP_no_route);
+	} else if (p->user_bytes > mtu && !is_copy(w, p, far)) {
+		too_big_plain(w, p, far->iface, mtu, SERVICE_FROM(p->chain, far));
+	} else {
+		p->iface = far->iface;
+		punt_post(w, p, PUNT_WAIT_HOP);
+	}
+}
+
+// The far end puts it together. An IPv6 packet that every link must take leaves this way where the tunnel's headers
+// leave too little of the MTU (RFC 2473 7.1).
+static void cut_outside(struct worker *w, struct pkt *p, const struct peer *peer,
+			const struct far *far)
+{
+	if (peer->kind == PEER_GTPU_V6)
+		leave_gtpu_write(p, peer, far, p->pdr, true);
+	else
+		leave_gtpu_write(p, peer, far, p->pdr, false);
+	too_big_cut_frame(w, p);
+}
+
+void leave_too_big(struct worker *w, struct pkt *p, const struct peer *peer, const struct far *far,
+		   unsigned head)
+{
+	const uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->user);
+	uint32_t mtu = peer->mtu - head;
+
+	if (p->family == 6 && peer_is_gtpu(peer))
+		mtu = RTE_MAX(mtu, TOO_BIG_IP6_MTU);
+	if (is_copy(w, p, far))
+		pkt_drop(w, p, DROP_too_big);
+	else if (p->family == 4 ? !fragment_allowed(user) : p->user_bytes > mtu)
+		icmp_drop_too_big(w, p, p->flags & PKT_F_UP ? peer->iface : p->iface, mtu);
+	else if (peer_is_gtpu(peer) && (p->family == 6 || w->fragment_outer))
+		cut_outside(w, p, peer, far);
+	else
+		too_big_cut(w, p, mtu, SERVICE_FROM(p->chain, gtpu_encap));
 }
 
 // --- towards the network ---------------------------------------------------------------------------------
@@ -110,7 +165,7 @@ static void udp_headers(struct worker *w, struct pkt *p, const struct peer *peer
 		return;
 	}
 	if (p->user_bytes + outer_bytes > peer->mtu) {
-		pkt_drop(w, p, DROP_too_big);
+		leave_too_big(w, p, peer, far, outer_bytes);
 		return;
 	}
 	memcpy(user - PEER_HEADER_BYTES, peer_header(peer, PEER_HEADER_BYTES), PEER_HEADER_BYTES);

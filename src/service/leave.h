@@ -9,7 +9,7 @@
 #include "service/service.h"
 #include "session/peer.h"
 #include "session/locator_lookup.h"
-#include "worker/punt.h"
+#include "worker/peer_out.h"
 
 // --- where to --------------------------------------------------------------------------------------------
 
@@ -40,15 +40,7 @@ static inline void leave_by_tunnel(struct worker *w, struct pkt *p, const struct
 static_assert(PEER_NONE == 0 && ROUTE_OWN < ROUTE_ASK, "one comparison tells what is no peer");
 
 // A user speaks to the UPF itself, to a neighbour that must be asked for first, or to nowhere.
-static inline void leave_no_peer(struct worker *w, struct pkt *p, const struct far *far)
-{
-	if (p->peer == ROUTE_ASK) {
-		p->iface = far->iface;
-		punt_post(w, p, PUNT_WAIT_HOP);
-	} else {
-		pkt_drop(w, p, p->peer == ROUTE_OWN ? DROP_own_address : DROP_no_route);
-	}
-}
+void leave_no_peer(struct worker *w, struct pkt *p, const struct far *far) __attribute__((cold));
 
 // What may be for another UE: true when it has gone there, or ended.
 bool leave_to_ue(struct worker *w, struct pkt *p, const struct far *far, const uint8_t *dst)
@@ -117,9 +109,14 @@ static inline void leave_frame(struct rte_mbuf *m, const struct peer *peer, cons
 	m->pkt_len = frame_bytes;
 }
 
-// GTP-U, with the PDR's QFI if it has one. One body for both families: `v6` is constant.
-static __rte_always_inline void leave_gtpu(struct worker *w, struct pkt *p, const struct peer *peer,
-					   const struct far *far, const struct pdr *pdr, bool v6)
+// A packet whose tunnel's headers, `head` bytes from the outer IP header on, make it longer than the peer's MTU.
+void leave_too_big(struct worker *w, struct pkt *p, const struct peer *peer, const struct far *far,
+		   unsigned head) __attribute__((cold));
+
+// GTP-U, with the PDR's QFI if it has one, however long that is. One body for both families: `v6` is constant.
+static __rte_always_inline void leave_gtpu_write(struct pkt *p, const struct peer *peer,
+						 const struct far *far, const struct pdr *pdr,
+						 bool v6)
 {
 	struct rte_mbuf *m = p->mbuf;
 	uint8_t *user = rte_pktmbuf_mtod_offset(m, uint8_t *, p->user);
@@ -131,14 +128,6 @@ static __rte_always_inline void leave_gtpu(struct worker *w, struct pkt *p, cons
 	uint8_t *ip = user - psc_bytes - GTPU_BYTES - UDP_BYTES - ip_bytes;
 	uint8_t tos = leave_tos(far, user, p->family);
 
-	if (unlikely(user - (uint8_t *)m->buf_addr < header_bytes)) {
-		pkt_drop(w, p, DROP_no_headroom);
-		return;
-	}
-	if (unlikely(gtpu_bytes + UDP_BYTES + ip_bytes > peer->mtu)) {
-		pkt_drop(w, p, DROP_too_big);
-		return;
-	}
 	if (likely(psc_bytes)) {
 		memcpy(user - header_bytes, header, header_bytes);
 		user[-2] = (uint8_t)(pdr->qfi | (pdr->flags & PDR_F_RQI ? GTPU_PSC_RQI : 0));
@@ -152,6 +141,22 @@ static __rte_always_inline void leave_gtpu(struct worker *w, struct pkt *p, cons
 	else
 		peer_patch(ip, peer, tos, gtpu_bytes, rte_cpu_to_be_32(p->teid));
 	leave_frame(m, peer, ip, ip_bytes + UDP_BYTES + gtpu_bytes);
+}
+
+static __rte_always_inline void leave_gtpu(struct worker *w, struct pkt *p, const struct peer *peer,
+					   const struct far *far, const struct pdr *pdr, bool v6)
+{
+	const unsigned room = v6 ? PEER_HEADER_BYTES : PEER_HEADER_V4_BYTES;
+	unsigned head = v6 ? IP6_BYTES : IP4_BYTES;
+
+	head += UDP_BYTES + GTPU_BYTES;
+	head += pdr->qfi == PKT_QFI_NONE ? 0 : PEER_PSC_BYTES;
+	if (unlikely(p->mbuf->data_off + p->user < room))
+		pkt_drop(w, p, DROP_no_headroom);
+	else if (unlikely(head + p->user_bytes > peer->mtu))
+		leave_too_big(w, p, peer, far, head);
+	else
+		leave_gtpu_write(p, peer, far, pdr, v6);
 }
 
 // Over IPv6, or plain UDP: out of line, so that the ordinary way stays short.
@@ -175,32 +180,9 @@ static inline void leave_headers(struct worker *w, struct pkt *p, const struct f
 // The Ethernet header of a next hop in front of a plain user packet. False when the packet has ended.
 static inline bool leave_link(struct worker *w, struct pkt *p, const struct peer *peer)
 {
-	struct rte_mbuf *m = p->mbuf;
-	uint8_t *user = rte_pktmbuf_mtod_offset(m, uint8_t *, p->user);
-
-	if (unlikely(user - (uint8_t *)m->buf_addr < PEER_HEADER_V4_BYTES)) {
-		pkt_drop(w, p, DROP_no_headroom);
-		return false;
-	}
 	if (unlikely(p->user_bytes > peer->mtu)) {
 		pkt_drop(w, p, DROP_too_big);
 		return false;
 	}
-	memcpy(user - 32, peer_header(peer, 32), 32);
-	m->data_off = (uint16_t)(user - peer->eth_bytes - (uint8_t *)m->buf_addr);
-	m->data_len = (uint16_t)(peer->eth_bytes + p->user_bytes);
-	m->pkt_len = m->data_len;
-	return true;
-}
-
-// A finished frame: to the port, or to wait for its peer's link address.
-static inline void leave_send(struct worker *w, struct pkt *p, const struct peer *peer)
-{
-	if (unlikely(peer->state != PEER_READY)) {
-		p->iface = peer->iface;
-		punt_post(w, p, PUNT_WAIT_PEER);
-		return;
-	}
-	worker_send(w, peer->iface, p->mbuf);
-	p->chain = 0;
+	return peer_link(w, p, peer);
 }

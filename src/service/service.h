@@ -26,6 +26,9 @@ enum service_bit {
 };
 
 #define SERVICE_MASK(name) (1ull << SERVICE_BIT_##name)
+// What is left of a chain from one service on.
+#define SERVICE_FROM(chain, name)                                                                  \
+	((chain) >> SERVICE_BIT_##name << SERVICE_BIT_##name | SERVICE_MASK(name))
 #define SERVICE_BIT_ANY (-1) // the registry picks a free one
 
 typedef void service_run_fn(struct worker *w, struct pkt **pkts, unsigned n);

@@ -12,6 +12,7 @@
 #include <rte_ring_elem.h>
 
 #include "base/clock.h"
+#include "base/rand.h"
 #include "worker/ring.h"
 #include "worker/usage_mark.h"
 
@@ -53,6 +54,9 @@ struct worker *worker_new(const struct worker_conf *conf)
 	w->error_limit = limit_make(conf->error_rate, METER_UNITS_PER_SEC,
 				    now + conf->error_quiet_ms * NS_PER_MS * METER_UNITS_PER_NS);
 	w->extension_limit = limit_make(conf->extension_rate, METER_UNITS_PER_SEC, now);
+	w->icmp_limit = limit_make(conf->icmp_rate, METER_UNITS_PER_SEC, now);
+	w->fragment_outer = conf->fragment_outer;
+	w->fragment_id = (uint32_t)rand_u64() * conf->n_workers + conf->id;
 	w->mailbox.waiting_tail = &w->mailbox.waiting;
 	w->peers = rte_zmalloc_socket("peers", conf->n_peers * sizeof(struct peer),
 				      RTE_CACHE_LINE_SIZE, conf->socket);

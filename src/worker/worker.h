@@ -122,7 +122,10 @@ struct worker {
 	struct rte_rcu_qsbr *qsbr;
 	struct limit error_limit;     // of Error Indications
 	struct limit extension_limit; // of Supported Extension Headers Notifications
-	uint64_t error_tat;           // of Error Indications: a meter of the control thread's time
+	struct limit icmp_limit;      // of ICMP errors
+	bool fragment_outer;  // too long for a tunnel: the tunnel's packet is cut, not the user's
+	uint32_t fragment_id; // of the last tunnel's packet that was cut
+	uint64_t error_tat;   // of Error Indications: a meter of the control thread's time
 
 	struct stats stats __rte_cache_aligned; // written by the worker, read by all
 	bool stop __rte_cache_aligned;          // written by the control thread
@@ -140,6 +143,8 @@ struct worker_conf {
 	uint32_t error_rate;     // Error Indications a second, 0: none
 	uint32_t error_quiet_ms; // for this long from the start none are sent
 	uint32_t extension_rate; // Supported Extension Headers Notifications a second, 0: none
+	uint32_t icmp_rate;      // ICMP errors a second, 0: none
+	bool fragment_outer;
 	int socket;
 	const struct rule_arena *arena;
 	const struct locator *locator;

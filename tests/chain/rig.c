@@ -125,8 +125,9 @@ void rig_mac(unsigned iface, uint8_t mac[ETH_MAC_BYTES])
 
 static void iface_fill(const struct rig *rig, unsigned iface, struct neigh_iface *ret)
 {
-	*ret = (struct neigh_iface){
-		.mtu = 1500, .access = iface == RIG_N3, .vlan = rig->conf.vlans[iface]};
+	*ret = (struct neigh_iface){.mtu = rig->conf.mtus[iface],
+				    .access = iface == RIG_N3,
+				    .vlan = rig->conf.vlans[iface]};
 	rig_mac(rig->conf.one_device ? RIG_N3 : iface, ret->mac);
 	if (iface == RIG_N3) {
 		if (!rig->conf.v6)
@@ -145,7 +146,7 @@ static void iface_fill(const struct rig *rig, unsigned iface, struct neigh_iface
 static void add_iface(struct rig *rig, unsigned w, unsigned iface)
 {
 	struct parse_conf parse = {
-		.mtu = 1500,
+		.mtu = rig->conf.mtus[iface],
 		.iface = (uint8_t)iface,
 		.access = iface == RIG_N3,
 		.core = iface == RIG_N6,
@@ -231,6 +232,8 @@ static void make_workers(struct rig *rig)
 			.usage_ring = 1024,
 			.error_rate = rig->conf.answers,
 			.extension_rate = rig->conf.answers,
+			.icmp_rate = rig->conf.icmp,
+			.fragment_outer = rig->conf.fragment_outer,
 			.socket = SOCKET_ID_ANY,
 			.arena = &rig->arena,
 			.locator = rig->locator,
@@ -331,6 +334,8 @@ static void conf_fill(const struct rig_conf *given, struct rig_conf *ret)
 	ret->n_peers = given->n_peers ? given->n_peers : 64;
 	ret->hold_packets = given->hold_packets ? given->hold_packets : 8;
 	ret->mbufs = given->mbufs ? given->mbufs : 8192;
+	for (unsigned i = 0; i < RIG_IFACES; i++)
+		ret->mtus[i] = given->mtus[i] ? given->mtus[i] : 1500;
 	ret->chain = given->chain ? given->chain : service_chain;
 	flows_fill(given, ret);
 	buffers_fill(&given->buffers, &ret->buffers);

@@ -58,6 +58,9 @@ struct rig_conf {
 	bool no_udp6_cksum;            // these are sent without UDP checksums
 	uint32_t answers;              // Error Indications, and notifications, at once and a second
 	enum ue_to_ue ue_to_ue;        // UE_TO_UE_DIRECT but when asked for
+	uint32_t icmp;                 // ICMP errors at once and a second
+	bool fragment_outer;           // cut tunnels' packets, not users'
+	uint16_t mtus[RIG_IFACES];     // 0: 1500
 	bool one_device;             // both interfaces share the queues of one, and differ by VLAN
 	const struct service *extra; // a service beside those of the tree
 	bool policies; // forwarding policies 1, by RIG_HOP and RIG_HOP6, and 2, by RIG_HOP2

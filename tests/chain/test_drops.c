@@ -598,6 +598,35 @@ static void inject_full(void)
 	rig_end(rig);
 }
 
+// A packet that may be cut, and no buffer for what it is cut into.
+static void no_buffer(void)
+{
+	struct rig_conf conf = {.n_workers = 1, .n_slots = 4, .mbufs = 256};
+	struct rig *rig = rig_new(&conf);
+	struct rte_mbuf *taken[256];
+	struct rig_flow flow = ordinary;
+	uint8_t frame[RIG_FRAME_MAX];
+	unsigned n = 0;
+	struct rig_session s;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	flow.payload = 1450;
+	size_t bytes = rig_frame_down(rig, &s, &flow, frame);
+	struct ip4_head *ip = (struct ip4_head *)(frame + ETH_BYTES);
+
+	ip->fragment = 0;
+	ip->cksum = ip4_cksum(ip);
+	rig_send(rig, RIG_N6, 0, frame, bytes);
+	while ((taken[n] = rte_pktmbuf_alloc(rig->pool)))
+		n++;
+	rig_settle(rig);
+	check_dropped(rig, DROP_no_buffer, 0, 0);
+	rte_pktmbuf_free_bulk(taken, n);
+	rig_session_del(rig, &s);
+	rig_end(rig);
+}
+
 static void handoff_full(void)
 {
 	enum { ROOM = 63, MORE = 3 };
@@ -739,6 +768,7 @@ static CU_TestInfo tests[] = {
 	{"inject full", inject_full},
 	{"handoff full", handoff_full},
 	{"flows refused", flows_refused},
+	{"no buffer", no_buffer},
 	{"a silent neighbour", neighbour_silent},
 	{"no reason is missing", none_is_missing},
 	CU_TEST_INFO_NULL,

@@ -102,20 +102,6 @@ def test_tcp_connection(scene, version):
             assert connection.recv(100) == b""
 
 
-def test_sizes(scene):
-    """What fits a tunnel goes; what does not is dropped by name."""
-    ue = scene.attach()
-    dropped = scene.daemon.drops().get("too_big", 0)
-    with scene.core_socket() as core:
-        for size, fits in ((1456, True), (1457, False), (1500, False)):
-            core.sendto(bytes(size - 28), (ue.v4, 9))
-            if fits:
-                assert len(scene.down(ue)[0].payload) == size
-        core.sendto(b"after", (ue.v4, 9))
-        assert bytes(scene.down(ue)[1][UDP].payload) == b"after"
-    assert scene.daemon.drops().get("too_big") == dropped + 2
-
-
 def test_sessions_of_all_workers(scene, stage):
     """Sessions are spread over the workers; what arrives at another's queue is handed over."""
     workers = stage.workers

@@ -3,7 +3,6 @@
 The gNB's kernel checks the UDP checksum of what it is sent over IPv6: a socket takes none without.
 """
 
-import contextlib
 import ipaddress
 import struct
 
@@ -21,16 +20,6 @@ GNB = {4: topology.N3_GNB, 6: topology.N3_GNB6}
 CORE = {4: topology.N6_DN, 6: topology.N6_DN6}
 DATA = bytes(range(40))
 UP_PDR = 2
-
-
-@contextlib.contextmanager
-def gnb_of(scene, version):
-    """The gNB's end of the tunnels over that IP version."""
-    if version == 4:
-        yield scene.gnb
-        return
-    with gtpu.Gnb(scene.network.ran, GNB[6]) as made:
-        yield made
 
 
 def move(ue, version):
@@ -54,7 +43,7 @@ def test_both_families(scene):
     assert ue.session.tunnels[UP_PDR][1:] == (UPF[4], UPF[6])
     for outer in (6, 4, 6):
         move(ue, outer)
-        with gnb_of(scene, outer) as gnb:
+        with scene.gnb_over(outer) as gnb:
             for inner in (4, 6):
                 for sequence, size in ((1, 0), (2, 1300)):
                     found = ping(gnb, ue, outer, inner, sequence, bytes(size))
@@ -66,7 +55,7 @@ def test_end_marker(scene):
     """A path switch from IPv6 to IPv4 ends the tunnel over IPv6 by an End Marker."""
     ue = scene.attach()
     move(ue, 6)
-    with gnb_of(scene, 6) as old:
+    with scene.gnb_over(6) as old:
         assert ping(old, ue, 6, 4, 1)
         far = rules.pfcp.IE_UpdateFAR(IE_list=[
             rules.pfcp.IE_FAR_Id(id=1), rules.action(FORW=1),
@@ -79,23 +68,10 @@ def test_end_marker(scene):
     assert ping(scene.gnb, ue, 4, 4, 2)
 
 
-def test_sizes(scene):
-    """64 octets of a packet go for the tunnel over IPv6."""
-    ue = scene.attach()
-    move(ue, 6)
-    with gnb_of(scene, 6) as gnb, scene.core_socket() as core:
-        dropped = scene.daemon.drops().get("too_big", 0)
-        for size, fits in ((1436, True), (1437, False)):
-            core.sendto(bytes(size - 28), (ue.v4, 9))
-            if fits:
-                assert len(gnb.receive(gtpu.GPDU)[1].payload) == size
-        wait_for(lambda: scene.daemon.drops().get("too_big", 0) == dropped + 1, "the drop")
-
-
 @pytest.mark.parametrize("version", (4, 6))
 def test_echo(scene, version):
     """Echo Requests at each of the daemon's N3 addresses."""
-    with gnb_of(scene, version) as gnb:
+    with scene.gnb_over(version) as gnb:
         for sequence in (0, 1, 65535):
             answer = gnb.echo(UPF[version], sequence)
             assert (answer.sequence, answer.payload) == (sequence, gtpu.IE_RECOVERY)
@@ -107,7 +83,7 @@ def test_error_indication(scene, version):
     ue = scene.attach()
     teid = ue.up_teid
     ue.session.delete()
-    with gnb_of(scene, version) as gnb:
+    with scene.gnb_over(version) as gnb:
         gnb.uplink(UPF[version], teid, datagram(ue, CORE[4], 1, 2))
         sender, message = gnb.receive(gtpu.ERROR_INDICATION)
         address = ipaddress.ip_address(UPF[version]).packed
@@ -140,7 +116,7 @@ def test_n3_of_ipv6_only(network, mode, workers, tmp_path):
         return made
 
     with Daemon(network.upf, tmp_path, configuration) as daemon:
-        with Scene(network, daemon, tmp_path) as scene, gnb_of(scene, 6) as gnb:
+        with Scene(network, daemon, tmp_path) as scene, scene.gnb_over(6) as gnb:
             scene.smf.associate()
             ends = scene.addresses("v4v6")
             session = scene.smf.establish(*rules.open5gs_session(topology.N4_SMF, **ends))

@@ -86,6 +86,7 @@ static const char *const sections[] = {"node",
 				       "forwarding_policies",
 				       "n4",
 				       "gtpu",
+				       "icmp",
 				       "cli"};
 
 static bool is_list(const char *section)
@@ -267,6 +268,7 @@ static const struct {
 	{"gtpu", "echo_n3", 3, 1, 10, false},
 	{"gtpu", "error_rate", 100, 1, 1000000, false},
 	{"gtpu", "error_quiet_ms", 30000, 0, 3600000, false},
+	{"icmp", "error_rate", 1000, 0, 1000000, false},
 };
 
 static void test_ints(void)
@@ -467,6 +469,11 @@ static const struct {
 	{"gtpu", "udp6_checksum", "no", "false", NULL},
 	{"gtpu", "error_indication", "maybe", NULL, "\"maybe\" is neither true nor false"},
 	{"gtpu", "error_indication", "TRUE", NULL, "\"TRUE\" is neither true nor false"},
+	{"network_instances", "ue_to_ue", NULL, "direct", NULL},
+	{"network_instances", "ue_to_ue", "route", "route", NULL},
+	{"network_instances", "ue_to_ue", "drop", "drop", NULL},
+	{"gtpu", "fragment", NULL, "inner", NULL},
+	{"gtpu", "fragment", "outer", "outer", NULL},
 	{"gtpu", "error_report", NULL, "true", NULL},
 	{"gtpu", "error_report", "no", "false", NULL},
 	{"cli", "socket", NULL, "/run/sluice/ctl.sock", NULL},

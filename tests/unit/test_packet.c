@@ -53,16 +53,18 @@ static uint32_t make_ping(struct reply *r)
 static uint32_t make_too_big(struct reply *r)
 {
 	struct icmp_error error = {ICMP6_TYPE_TOO_BIG, 0, 1464, n6_6};
-	uint8_t made[ICMP6_ERROR_BYTES_MAX];
+	uint8_t made[ICMP_ERROR_HEAD_MAX + BYTES_MAX];
+	uint32_t head;
 
 	if (r->p.family == 4)
 		error = (struct icmp_error){ICMP4_TYPE_UNREACHABLE, ICMP4_FRAGMENT_NEEDED, 1464,
 					    (const uint8_t *)&n6};
 	CU_ASSERT_EQUAL(r->p.kind, PKT_PLAIN);
 	CU_ASSERT(icmp_error_allowed(r->frame, &r->p));
-	uint32_t bytes = icmp_error_build(made, sizeof(made), &error, r->frame, &r->p);
+	memcpy(made + ICMP_ERROR_HEAD_MAX, r->frame + r->p.user, r->p.user_bytes);
+	uint32_t bytes = icmp_error_build(made + ICMP_ERROR_HEAD_MAX, &error, &r->p, &head);
 	CU_ASSERT_FATAL(bytes <= r->room);
-	memcpy(r->frame, made, bytes);
+	memcpy(r->frame, made + ICMP_ERROR_HEAD_MAX - head, bytes);
 	return bytes;
 }
 

@@ -122,6 +122,15 @@ class Scene:
         pfcp.assert_accepted(session.modify(rules.gnb_known(topology.N3_GNB, ue.down_teid)))
         return ue
 
+    @contextlib.contextmanager
+    def gnb_over(self, version):
+        """The gNB's end of the tunnels over that IP version."""
+        if version == 4:
+            yield self.gnb
+            return
+        with gtpu.Gnb(self.network.ran, topology.N3_GNB6) as made:
+            yield made
+
     # ---- packets ----
 
     def up(self, ue, packet, qfi=1):
