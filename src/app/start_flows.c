@@ -1,9 +1,10 @@
 // From the configuration to the flows of a worker (upf.h).
 //
-// Control thread, at start. What is said of all flows together is shared out evenly among the workers, as sessions
+// Control thread, at start and after the end. What is said of all flows together is shared out evenly among the workers, as sessions
 // are; rounding up keeps the sum in reach.
 
 #include "app/upf.h"
+#include "base/log.h"
 #include "pipeline/pipeline.h"
 
 static_assert(CONFIG_NIS_MAX <= FLOW_PROFILES, "each network instance is a profile");
@@ -11,6 +12,7 @@ static_assert(CONFIG_NIS_MAX <= FLOW_PROFILES, "each network instance is a profi
 // The bits of the words of network_instances.services, by the words' bits.
 static const uint64_t services[] = {
 	SERVICE_MASK(l4_lifecycle),
+	SERVICE_MASK(acl),
 };
 
 uint64_t upf_flow_services(const struct config_ni *ni)
@@ -62,4 +64,26 @@ void upf_flows_fill(struct upf *upf, struct flows_conf *ret)
 		.made = dispatch_order()->made,
 		.gone = dispatch_order()->gone,
 	};
+}
+
+int upf_acls_make(struct upf *upf)
+{
+	for (unsigned i = 0; i < upf->config.n_nis; i++) {
+		const struct config_ni *ni = &upf->config.nis[i];
+
+		for (unsigned k = 0; k < ni->n_acl; k++)
+			if (acl_add(&upf->acls[i], ni->acl[k]) != 0) {
+				log_error("network_instances: %s: acl: too long a list, or no "
+					  "memory for it",
+					  ni->name);
+				return -1;
+			}
+	}
+	return 0;
+}
+
+void upf_acls_free(struct upf *upf)
+{
+	for (unsigned i = 0; i < RTE_DIM(upf->acls); i++)
+		acl_fini(&upf->acls[i]);
 }

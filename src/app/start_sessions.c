@@ -230,6 +230,7 @@ static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *t
 	};
 
 	upf_flows_fill(upf, &conf.flows);
+	conf.acls = upf->acls;
 	upf->control.workers[id] = worker_new(&conf);
 	if (!upf->control.workers[id])
 		return no_memory("a worker's tables");
@@ -503,6 +504,8 @@ int upf_sessions_make(struct upf *upf)
 		log_error("services: %s", why);
 		return -1;
 	}
+	if (upf_acls_make(upf) != 0)
+		return -1;
 	if (rule_arena_init(&upf->arena,
 			    (size_t)c->sessions.max * ARENA_BYTES_EACH + ARENA_BYTES_MORE) != 0)
 		return no_memory("rules");
@@ -530,6 +533,7 @@ void upf_sessions_free(struct upf *upf)
 	locator_free(upf->locator);
 	ue_pools_free(upf->ue_pools);
 	rule_arena_fini(&upf->arena);
+	upf_acls_free(upf);
 	rte_free(upf->qsbr);
 }
 

@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "pfcp/n4.h"
 #include "port/port.h"
+#include "rules/acl.h"
 #include "rules/arena.h"
 #include "rules/expand.h"
 #include "session/locator.h"
@@ -41,6 +42,7 @@ struct upf {
 	struct n4_policy n4_policies[CONFIG_POLICIES_MAX];
 	struct predefined_rule predefined[PREDEFINED_MAX_RULES];
 	struct flow_profile_conf flow_profiles[CONFIG_NIS_MAX];
+	struct acl acls[FLOW_PROFILES]; // by network instance
 
 	// Workers, neighbours, and the rings between them and the control thread.
 	struct control control;
@@ -72,6 +74,8 @@ void upf_ports_close(struct upf *upf);
 // start_flows.c: what the configuration says of flows, for one worker, and for a network instance's sessions.
 void upf_flows_fill(struct upf *upf, struct flows_conf *ret);
 uint64_t upf_flow_services(const struct config_ni *ni);
+int upf_acls_make(struct upf *upf);
+void upf_acls_free(struct upf *upf);
 // start_sessions.c: tables, workers, N4.
 int upf_sessions_make(struct upf *upf);
 void upf_sessions_free(struct upf *upf);

@@ -274,6 +274,19 @@ static void check_pool_overlap(struct load *l, uint32_t n, uint32_t p)
 	}
 }
 
+// A list without the service would look as if it were asked; a list that is empty on purpose denies all.
+static void check_acl(struct load *l, const struct config_ni *ni)
+{
+	bool asked = ni->services & CONFIG_SERVICE_ACL;
+
+	if (ni->n_acl && !asked)
+		load_error_at(l, ni->acl, "network_instances",
+			      "acl is asked only where services has acl");
+	if (asked && !load_is_set(l, ni->acl))
+		load_error_at(l, &ni->services, "network_instances",
+			      "service acl needs rows in acl: without any all would be denied");
+}
+
 static void check_nis(struct load *l)
 {
 	struct config *c = l->config;
@@ -288,6 +301,7 @@ static void check_nis(struct load *l)
 				load_error_at(l, ni->name, "network_instances",
 					      "\"%s\" is the name of another one", c->nis[j].name);
 		}
+		check_acl(l, ni);
 		for (uint32_t p = 0; p < ni->n_pools && found; p++) {
 			check_pool(l, ni, &ni->pools[p], &entries);
 			check_pool_overlap(l, i, p);

@@ -17,6 +17,7 @@
 #define CONFIG_IFACE_ADDRESSES_MAX 8 // as many as the data path tells from those of UEs
 #define CONFIG_NIS_MAX 64
 #define CONFIG_NI_POOLS_MAX 16
+#define CONFIG_ACL_MAX 64 // rows
 #define CONFIG_APPLICATIONS_MAX 32
 #define CONFIG_CPUS_MAX 64
 #define CONFIG_N4_PEERS_MAX 64
@@ -141,6 +142,7 @@ struct config_iface {
 
 // Bits of config_ni.services.
 #define CONFIG_SERVICE_L4_LIFECYCLE (1u << 0)
+#define CONFIG_SERVICE_ACL (1u << 1)
 
 struct config_ni {
 	char name[101];
@@ -155,6 +157,8 @@ struct config_ni {
 	uint32_t embryonic_ms;
 	uint32_t established_ms;
 	uint32_t tcp_established_ms;
+	char acl[CONFIG_ACL_MAX][160]; // each parses (rules/acl.h)
+	uint32_t n_acl;
 };
 
 struct config_flows {

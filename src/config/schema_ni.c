@@ -5,6 +5,15 @@
 #include "config/config.h"
 #include "config/schema_check.h"
 #include "config/schema_row.h"
+#include "rules/acl.h"
+
+static const char *schema_check_acl(const char *text)
+{
+	struct sdf sdf;
+	bool allow;
+
+	return acl_row_parse(text, &allow, &sdf);
+}
 
 const struct schema_key schema_ni[] = {
 	{.name = "name",
@@ -40,10 +49,20 @@ const struct schema_key schema_ni[] = {
 	{.name = "services",
 	 .type = SCHEMA_FLAGS,
 	 FIELD(config_ni, services),
-	 WORDS("l4_lifecycle"),
-	 .shown = "[l4_lifecycle]",
+	 WORDS("l4_lifecycle", "acl"),
+	 .shown = "[l4_lifecycle, acl]",
 	 .help = "What is done for the flows of its sessions; packets of others know no flows. l4_lifecycle: "
-		 "a flow lives as long as it is used."},
+		 "a flow lives as long as it is used. acl: none begins that the list of that name does not "
+		 "allow."},
+	{.name = "acl",
+	 .type = SCHEMA_TEXTS,
+	 LIST(config_ni, acl, n_acl),
+	 .check = schema_check_acl,
+	 .shown = "[\"deny tcp from any 25 to assigned\", \"allow ip from any to assigned\"]",
+	 .help = "Rows of \"allow\" or \"deny\" and a flow description (TS 29.212 5.4.2, without its \"permit "
+		 "out\"), from the network's side to the UE's, for both directions. The first that matches a "
+		 "packet decides; what none matches is denied. Once a packet of a flow is allowed, so is "
+		 "all of the flow."},
 	{.name = "flows",
 	 .type = SCHEMA_INT,
 	 FIELD(config_ni, flows),

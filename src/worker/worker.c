@@ -49,6 +49,7 @@ struct worker *worker_new(const struct worker_conf *conf)
 	w->locator = conf->locator;
 	w->teids = *conf->teids;
 	w->pool = conf->pool;
+	w->acls = conf->acls;
 	w->qsbr = conf->qsbr;
 	w->n_peers = conf->n_peers;
 	w->error_limit = limit_make(conf->error_rate, METER_UNITS_PER_SEC,

@@ -118,6 +118,7 @@ struct worker {
 	struct buffers buffers;
 	struct again again;
 	struct flows flows;
+	const struct acl *acls; // [FLOW_PROFILES]; NULL: no chain has acl
 	struct mailbox mailbox;
 	struct rte_rcu_qsbr *qsbr;
 	struct limit error_limit;     // of Error Indications
@@ -153,6 +154,7 @@ struct worker_conf {
 	struct buffer_limits buffer_limits;
 	struct rte_mempool *buffer_pool; // NULL: downlink packets are not held
 	struct flows_conf flows;
+	const struct acl *acls; // by profile, for as long as the worker lives
 	struct rte_rcu_qsbr *qsbr;
 };
 

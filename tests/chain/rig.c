@@ -250,6 +250,7 @@ static void make_workers(struct rig *rig)
 					.made = dispatch_order()->made,
 					.gone = dispatch_order()->gone,
 				},
+			.acls = rig->conf.acl,
 			.buffer_ring = 64,
 			.buffer_limits = rig->conf.buffers,
 			.buffer_pool = rig->buffer_pools[i] = buffer_pool_new(rig),

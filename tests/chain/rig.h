@@ -68,6 +68,7 @@ struct rig_conf {
 	uint64_t services;                                     // for the flows of all sessions
 	uint32_t flows, flow_margin;                           // 0: 256, and none
 	uint32_t flows_per_session;                            // 0: 256
+	const struct acl *acl;                                 // of all sessions; NULL: none asks
 	struct flow_profile_conf flow_profile; // times of 0: RIG_EMBRYONIC_MS and so on
 	unsigned mbufs;                        // 0: 8192
 	struct buffer_limits buffers;          // of 0: RIG_BUFFER_

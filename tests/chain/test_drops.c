@@ -10,6 +10,7 @@
 #include "golden.h"
 #include "packet/arp.h"
 #include "pipeline/pipeline.h"
+#include "rules/acl.h"
 
 static bool reached[DROP_REASONS];
 
@@ -696,6 +697,30 @@ static void flows_refused(void)
 	}
 }
 
+static void acl_denied(void)
+{
+	const struct acl none = {0}; // denies all
+	struct rig_conf conf = {
+		.n_workers = 1,
+		.n_slots = 4,
+		.n_tunnels = 1,
+		.services = SERVICE_MASK(flow) | SERVICE_MASK(acl),
+		.acl = &none,
+	};
+	struct rig *rig = rig_new(&conf);
+	struct rig_session s;
+
+	rig_resolve(rig);
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	CU_ASSERT_EQUAL(chain_forwarded(rig, &s, true, &ordinary, 0), 0);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_acl_denied), 1);
+	CU_ASSERT_EQUAL(all_drops(rig), 1);
+	reached[DROP_acl_denied] = true;
+	rig_session_del(rig, &s);
+	rig_end(rig);
+}
+
 // --- waiting ---------------------------------------------------------------------------------------------
 
 static void neighbour_silent(void)
@@ -769,6 +794,7 @@ static CU_TestInfo tests[] = {
 	{"handoff full", handoff_full},
 	{"flows refused", flows_refused},
 	{"no buffer", no_buffer},
+	{"denied by a list", acl_denied},
 	{"a silent neighbour", neighbour_silent},
 	{"no reason is missing", none_is_missing},
 	CU_TEST_INFO_NULL,

@@ -3,6 +3,8 @@
 What becomes of each in all cases is tests/chain/test_flows.c's.
 """
 
+import contextlib
+
 import pytest
 from kit import topology
 from kit.daemon import Daemon
@@ -12,17 +14,25 @@ from kit.wait import wait_for
 EMBRYONIC_MS = 400
 
 
+@contextlib.contextmanager
+def play(network, mode, workers, folder, **keys):
+    """A scene in which the network instance has these keys."""
+    def configuration(control_socket):
+        made = topology.configuration(mode, control_socket, workers)
+        made["network_instances"][0].update(keys)
+        return made
+
+    with Daemon(network.upf, folder, configuration) as daemon:
+        with Scene(network, daemon, folder) as scene:
+            yield scene
+
+
 @pytest.fixture
 def flows_scene(network, mode, workers, tmp_path):
     """A daemon whose sessions have flows."""
-    def configuration(control_socket):
-        made = topology.configuration(mode, control_socket, workers)
-        made["network_instances"][0].update(services=["l4_lifecycle"], embryonic_ms=EMBRYONIC_MS)
-        return made
-
-    with Daemon(network.upf, tmp_path, configuration) as daemon:
-        with Scene(network, daemon, tmp_path) as scene:
-            yield scene
+    with play(network, mode, workers, tmp_path, services=["l4_lifecycle"],
+              embryonic_ms=EMBRYONIC_MS) as scene:
+        yield scene
 
 
 def shown(scene, *words):
@@ -73,3 +83,19 @@ def test_life(flows_scene):
     for ue in ues[1:]:
         ue.session.delete()
     assert used(scene) == 0
+
+
+def test_acl(network, mode, workers, tmp_path):
+    """Pings pass and datagrams do not, of either family; what passes is out of the list's way."""
+    rows = ["deny udp from any to assigned", "allow icmp from any to assigned",
+            "allow icmpv6 from any to assigned"]
+    with play(network, mode, workers, tmp_path, services=["acl", "l4_lifecycle"], acl=rows) as scene:
+        ue = scene.attach()
+        scene.assert_forwards(ue)
+        for dst in (topology.N6_DN, topology.N6_DN6):
+            scene.up(ue, datagram(ue, dst, 1000, 9))
+        wait_for(lambda: scene.daemon.drops().get("acl_denied", 0) == 2, "the drops")
+        chains = sorted((row["protocol"], row["chain"]) for row in shown(scene))
+        assert chains == [("icmp", ["l4_lifecycle"]), ("icmpv6", ["l4_lifecycle"]),
+                          ("udp", ["acl", "l4_lifecycle"]), ("udp", ["acl", "l4_lifecycle"])]
+        ue.session.delete()

@@ -146,6 +146,15 @@ static const struct {
 	 {"t:17:18: eal.memory_mb: 2000 is too little: 1 x 20480 mbufs and 16000000 sessions need "
 	  "more than 2001"}},
 	{TOP ACCESS CORE NI "flows: {max: 16000000}\n", {NULL}},
+	{TOP ACCESS CORE NI "    services: [acl]\n    acl: [allow ip from any to assigned]\n",
+	 {NULL}},
+	{TOP ACCESS CORE NI "    acl: [allow ip from any to assigned]\n",
+	 {"t:17:11: network_instances[0].acl[0]: acl is asked only where services has acl"}},
+	{TOP ACCESS CORE NI "    services: [acl]\n",
+	 {"t:17:15: network_instances[0].services: service acl needs rows in acl: without any all "
+	  "would be denied"}},
+	{TOP ACCESS CORE NI "    services: [acl]\n    acl: [allow all]\n",
+	 {"t:18:11: network_instances[0].acl[0]: \"allow all\" too short"}},
 	{TOP ACCESS CORE NI "    services: [l4_lifecycle]\nflows: {max: 16000000}\n",
 	 {"t: eal.memory_mb: 512 is too little: 1 x 20480 mbufs and 65536 sessions with flows need "
 	  "more than 4084"}},
