@@ -107,7 +107,8 @@ static int pools_make(struct upf *upf, struct port_error *err)
 		char name[32];
 
 		snprintf(name, sizeof(name), "packets%u", i);
-		upf->pools[i] = port_mempool_new(name, c->sessions.mbufs, (uint16_t)mtu, 256, err);
+		upf->pools[i] = port_mempool_new(name, c->sessions.mbufs + config_fragment_mbufs(c),
+						 (uint16_t)mtu, 256, err);
 		if (!upf->pools[i] || buffer_pool_make(upf, i, mtu, err) != 0)
 			return -1;
 	}

@@ -220,6 +220,11 @@ static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *t
 		.error_quiet_ms = c->gtpu.error_quiet_ms,
 		.extension_rate = c->gtpu.error_rate,
 		.icmp_rate = c->icmp.error_rate,
+		.gather_limits = {.datagrams = c->reassembly.datagrams,
+				  .of_one = c->reassembly.per_session,
+				  .pieces = c->reassembly.fragments,
+				  .ms = c->reassembly.timeout_ms},
+		.gather_seed = upf->gather_seed,
 		.fragment_outer = c->gtpu.fragment == CONFIG_FRAGMENT_OUTER,
 		.socket = (int)rte_lcore_to_socket_id(eal_worker_lcore(id)),
 		.arena = &upf->arena,
@@ -254,6 +259,7 @@ static int workers_make(struct upf *upf)
 	struct teid_scheme teids;
 
 	rand_bytes(key, sizeof(key));
+	upf->gather_seed = (uint32_t)rand_u64();
 	if (teid_scheme_init(&teids, upf->n_workers, n_slots + n_tunnels, key) != 0) {
 		log_error(
 			"sessions.max and sessions.tunnels: too many for 32-bit TEIDs with %u workers",

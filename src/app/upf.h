@@ -46,7 +46,8 @@ struct upf {
 
 	// Workers, neighbours, and the rings between them and the control thread.
 	struct control control;
-	unsigned n_workers; // configured
+	unsigned n_workers;   // configured
+	uint32_t gather_seed; // by which tunnels' fragments find their worker
 	bool launched;
 
 	// The control thread's own.

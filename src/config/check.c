@@ -420,7 +420,8 @@ static bool has_flows(const struct config *c)
 static void check_memory(struct load *l)
 {
 	const struct config *c = l->config;
-	uint64_t mbufs = (uint64_t)c->sessions.mbufs + c->sessions.buffer_all_packets;
+	uint64_t mbufs = (uint64_t)c->sessions.mbufs + c->sessions.buffer_all_packets +
+			 config_fragment_mbufs(c);
 	uint64_t flows = has_flows(c) ? c->flows.max : 0;
 	uint64_t need = c->workers.n_cpus * mbufs * MBUF_BYTES +
 			(uint64_t)c->sessions.max * SESSION_BYTES + flows * FLOW_BYTES;

@@ -244,6 +244,13 @@ struct config_icmp {
 	uint32_t error_rate; // a second and worker; 0: none
 };
 
+struct config_reassembly {
+	uint32_t datagrams;   // of a worker, of each kind; 0: none
+	uint32_t per_session; // of these
+	uint32_t fragments;   // of a worker, of each kind
+	uint32_t timeout_ms;
+};
+
 struct config_cli {
 	char socket[108]; // what sun_path takes
 	char group[33];   // "": the daemon's own
@@ -270,8 +277,15 @@ struct config {
 	struct config_n4 n4;
 	struct config_gtpu gtpu;
 	struct config_icmp icmp;
+	struct config_reassembly reassembly;
 	struct config_cli cli;
 };
+
+// Packet buffers of a worker for fragments that wait, beside sessions.mbufs.
+static inline uint32_t config_fragment_mbufs(const struct config *config)
+{
+	return config->reassembly.datagrams ? 2 * config->reassembly.fragments : 0;
+}
 
 #define CONFIG_ERRORS_MAX 20
 #define CONFIG_ERROR_LEN 320

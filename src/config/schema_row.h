@@ -37,3 +37,4 @@ extern const struct schema_key schema_gtpu[];
 extern const struct schema_key schema_policy[]; // an element of `forwarding_policies`
 extern const struct schema_key schema_icmp[];
 extern const struct schema_key schema_predefined[];
+extern const struct schema_key schema_reassembly[];

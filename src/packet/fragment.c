@@ -1,4 +1,4 @@
-// Cutting IP packets into fragments (fragment.h).
+// Fragments of IP packets (fragment.h).
 // Any thread, pure; the packets have passed ip4_check() or ip6_check().
 
 #include "packet/fragment.h"
@@ -102,4 +102,49 @@ uint32_t fragment6_next(const struct ip6_head *ip, uint32_t mtu, uint32_t id, ui
 	memcpy(fragment + FRAGMENT6_BYTES, (const uint8_t *)(ip + 1) + *at, bytes);
 	*at += bytes;
 	return IP6_BYTES + FRAGMENT6_BYTES + bytes;
+}
+
+static bool fragment_read4(const struct ip4_head *ip, uint32_t bytes, struct fragment *ret)
+{
+	uint16_t place = rte_be_to_cpu_16(ip->fragment);
+	uint32_t header = ip4_header_bytes(ip);
+
+	*ret = (struct fragment){
+		.id = rte_be_to_cpu_16(ip->id),
+		.at = header,
+		.offset = (place & IP4_OFFSET_MASK) * 8u,
+		.bytes = bytes - header,
+		.more = place & IP4_MORE,
+		.proto = ip->proto,
+	};
+	return place & (IP4_MORE | IP4_OFFSET_MASK);
+}
+
+static bool fragment_read6(const struct ip6_head *ip, uint32_t bytes, struct fragment *ret)
+{
+	const uint8_t *header;
+	struct ip6_end end;
+
+	if (ip6_walk(ip, bytes, &end) != DROP_NONE || !end.fragment)
+		return false;
+	header = (const uint8_t *)ip + end.fragment_at;
+	*ret = (struct fragment){
+		.id = be32_get(header + 4),
+		.at = end.fragment_at + FRAGMENT6_BYTES,
+		.offset = be16_get(header + 2) & ~7u,
+		.bytes = bytes - end.fragment_at - FRAGMENT6_BYTES,
+		.more = header[3] & 1,
+		.proto = header[0],
+		.named_at = end.named_at,
+	};
+	return true;
+}
+
+bool fragment_read(const uint8_t *ip, uint32_t bytes, struct fragment *ret)
+{
+	if (!(*ip >> 4 == 4 ? fragment_read4((const struct ip4_head *)ip, bytes, ret)
+			    : fragment_read6((const struct ip6_head *)ip, bytes, ret)))
+		return false;
+	return ret->bytes > 0 && ret->offset + ret->bytes <= UINT16_MAX - ret->at &&
+	       (!ret->more || ret->bytes % 8 == 0);
 }

@@ -1,4 +1,4 @@
-// Cutting IP packets into fragments (RFC 791 2.3, RFC 8200 4.5).
+// Fragments of IP packets: read, and made by cutting a packet (RFC 791 2.3, RFC 8200 4.5).
 //
 // Any thread, pure. A cut goes through the packet from front to back; each step writes one fragment.
 
@@ -28,3 +28,18 @@ uint32_t fragment4_next(const struct ip4_head *ip, uint32_t mtu, uint32_t *at, u
 unsigned fragment6_most(const struct ip6_head *ip, uint32_t mtu);
 uint32_t fragment6_next(const struct ip6_head *ip, uint32_t mtu, uint32_t id, uint32_t *at,
 			uint8_t *to);
+
+// One fragment: which datagram's, and which part of it.
+struct fragment {
+	uint32_t id;
+	uint32_t at;     // where its part starts, from the IP header
+	uint32_t offset; // of that part in the datagram
+	uint32_t bytes;  // of that part
+	bool more;
+	uint8_t proto;     // IPv6: what the fragment header names
+	uint32_t named_at; // IPv6: the octet that names the fragment header
+};
+
+// Reads a fragment that parse() passed, `bytes` long by its header. False: it is none, or impossible: empty, beyond
+// what a datagram can be, or not the last and no multiple of 8 bytes.
+bool fragment_read(const uint8_t *ip, uint32_t bytes, struct fragment *ret);

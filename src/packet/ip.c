@@ -41,6 +41,7 @@ static bool is_extension(uint8_t type)
 enum drop ip6_walk(const struct ip6_head *ip, uint32_t total, struct ip6_end *ret_end)
 {
 	struct ip6_end end = {.bytes = IP6_BYTES, .proto = ip->next};
+	uint32_t named_at = offsetof(struct ip6_head, next);
 
 	for (unsigned n = 0; is_extension(end.proto); n++) {
 		const uint8_t *extension = (const uint8_t *)ip + end.bytes;
@@ -55,7 +56,10 @@ enum drop ip6_walk(const struct ip6_head *ip, uint32_t total, struct ip6_end *re
 			uint16_t place = be16_get(extension + 2);
 			end.later |= place >> 3 != 0;
 			end.fragment |= end.later || (place & 1);
+			end.fragment_at = end.bytes;
+			end.named_at = named_at;
 		}
+		named_at = end.bytes;
 		end.bytes += bytes;
 		end.proto = extension[0];
 		if (end.later)

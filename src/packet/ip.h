@@ -131,8 +131,10 @@ static inline enum drop ip6_check(const struct ip6_head *ip, uint32_t room)
 struct ip6_end {
 	uint32_t bytes; // of the header and its extensions: where L4 starts
 	uint8_t proto;
-	bool fragment; // also the first; an atomic fragment (RFC 6946) is a whole packet
-	bool later;    // not the first: no L4 header here
+	bool fragment;        // also the first; an atomic fragment (RFC 6946) is a whole packet
+	bool later;           // not the first: no L4 header here
+	uint32_t fragment_at; // where the fragment header is; 0: there is none
+	uint32_t named_at;    // the octet that names it, of the header before
 };
 
 // Walks the extension headers of a packet of `total` bytes that ip6_check() passed.

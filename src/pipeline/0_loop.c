@@ -96,6 +96,8 @@ unsigned pipeline_turn(struct worker *w)
 	if (w->flows.table.n)
 		flows_turn(w);
 	dispatch_held(w);
+	gather_sweep(w, &w->inner);
+	gather_sweep(w, &w->outer);
 	handoff_gather(w, &t);
 	rx_gather(w, &t);
 	if (t.n || again_waits(w)) {

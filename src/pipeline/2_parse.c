@@ -9,6 +9,7 @@
 #include "packet/icmp.h"
 #include "packet/parse.h"
 #include "pipeline/3_locate.h"
+#include "worker/gather_outer.h"
 #include "worker/gtpu_answer.h"
 #include "worker/punt.h"
 
@@ -100,6 +101,8 @@ __attribute__((noinline)) static void parse_no_session(struct worker *w, struct 
 	case PKT_BAD:
 		if (p->drop == DROP_gtpu_extension_required)
 			gtpu_drop_extension(w, p);
+		else if (p->drop == DROP_outer_fragment)
+			parse_fragment(w, t, p);
 		else
 			pkt_drop(w, p, p->drop);
 		return;
@@ -109,6 +112,32 @@ __attribute__((noinline)) static void parse_no_session(struct worker *w, struct 
 		break;
 	}
 	pkt_drop(w, p, DROP_not_for_us);
+}
+
+// With the last piece the whole is parsed as if it had come in. A port has not seen its checksum.
+void parse_fragment(struct worker *w, struct turn *t, struct pkt *p)
+{
+	struct parse_conf conf = w->parse[p->iface];
+	unsigned owner;
+
+	if (!gather_outer_wants(w, p, &owner)) {
+		pkt_drop(w, p, DROP_outer_fragment);
+		return;
+	}
+	if (owner != w->id) {
+		p->ref = (struct session_ref){0, 0};
+		handoff_put(w, p, owner, true);
+		return;
+	}
+	p->mbuf = gather_outer(w, p);
+	if (!p->mbuf)
+		return;
+	conf.udp_cksum_done = false;
+	parse(&conf, rte_pktmbuf_mtod(p->mbuf, const uint8_t *), p->mbuf->data_len, p);
+	if (p->kind == PKT_GPDU)
+		locate_up(w, t, p);
+	else
+		parse_no_session(w, t, p);
 }
 
 __attribute__((flatten)) void parse_group(struct worker *w, struct turn *t, unsigned from,

@@ -57,7 +57,10 @@ static void gather_from(struct worker *w, struct turn *t, struct rte_ring *ring)
 		p->flags |= PKT_F_HANDED;
 		p->ref = session_ref_make(w->id, session_ref_index(entries[i].ref),
 					  entries[i].ref.check);
-		locate_ready(w, up ? &t->up : &t->down, p, up);
+		if (unlikely(p->kind == PKT_BAD))
+			parse_fragment(w, t, p);
+		else
+			locate_ready(w, up ? &t->up : &t->down, p, up);
 	}
 }
 

@@ -33,6 +33,14 @@ struct group {
 	struct pkt *pkts[GROUP];
 };
 
+static_assert(SERVICE_MASK(reassemble) >= PKT_F_FRAGMENT, "one shift makes the bit of the flag");
+
+// The chain of a packet of its session's, with what a fragment visits besides.
+static inline uint64_t enter_chain(const struct pkt *p, uint64_t chain)
+{
+	return chain | (p->flags & PKT_F_FRAGMENT) * (SERVICE_MASK(reassemble) / PKT_F_FRAGMENT);
+}
+
 static inline void group_add(struct group *g, struct pkt *p, uint64_t chain)
 {
 	p->chain = chain;
@@ -159,12 +167,12 @@ static inline void enter_up(struct worker *w, struct group *g, struct pkt *p)
 	}
 	rs = line_rules(w, p->line);
 	if (likely(p->flags & PKT_F_UP))
-		group_add(g, p, SERVICE_MASK(gtpu_decap) | rs->chain_up);
+		group_add(g, p, enter_chain(p, SERVICE_MASK(gtpu_decap) | rs->chain_up));
 	else if (p->kind ==
 		 PKT_END_MARKER) // inline: a group that a call may write to stays in memory
 		g->pkts[GROUP - ++g->n_ends] = p;
 	else
-		group_add(g, p, SERVICE_MASK(gtpu_decap) | rs->chain_down);
+		group_add(g, p, enter_chain(p, SERVICE_MASK(gtpu_decap) | rs->chain_down));
 }
 
 static inline void enter_down(struct worker *w, struct group *g, struct pkt *p)
@@ -174,7 +182,7 @@ static inline void enter_down(struct worker *w, struct group *g, struct pkt *p)
 		return;
 	}
 	p->tunnel = 0;
-	group_add(g, p, line_rules(w, p->line)->chain_down);
+	group_add(g, p, enter_chain(p, line_rules(w, p->line)->chain_down));
 }
 
 // --- packets of flows ------------------------------------------------------------------------------------
@@ -309,7 +317,8 @@ __attribute__((noinline)) static void run_held(struct worker *w, struct pkt *pkt
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t decap = pkts[i].flags & PKT_F_TUNNELLED ? SERVICE_MASK(gtpu_decap) : 0;
 
-		group_add(&g, &pkts[i], decap | line_rules(w, pkts[i].line)->chain_down);
+		group_add(&g, &pkts[i],
+			  enter_chain(&pkts[i], decap | line_rules(w, pkts[i].line)->chain_down));
 	}
 	run_bitmap(w, &g, ~0ull);
 }

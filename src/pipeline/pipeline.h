@@ -59,6 +59,8 @@ void turn_reset(struct turn *t);
 void rx_gather(struct worker *w, struct turn *t);
 // 2: of mbufs[from..to), into the lanes; what needs no session ends here.
 void parse_group(struct worker *w, struct turn *t, unsigned from, unsigned to);
+// A fragment to us that parse() has dropped, from a queue or another worker: gathered, handed over, or dropped.
+void parse_fragment(struct worker *w, struct turn *t, struct pkt *p) __attribute__((cold));
 // 3: from keyed to ready.
 void locate_down(struct worker *w, struct lane *lane, unsigned to);
 // 4: from and to other workers.

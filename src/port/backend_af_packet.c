@@ -20,6 +20,7 @@
 #include "port/backend.h"
 
 #define FRAME_OVERHEAD 96    // TPACKET2 header and address before the frame, and its Ethernet
+#define FRAME_MIN 2048u      // the kernel puts IPv4 fragments together before it picks a socket
 #define FRAMES_PER_BLOCK 64u // 64 frames of a multiple of 64 bytes are whole pages
 #define MIN_FRAMES 512u
 #define MAX_SOCKETS 1024
@@ -37,7 +38,8 @@ static int packet_check(struct port *port, struct port_error *err)
 
 static void devargs_str(const struct port *port, char *buf, size_t size)
 {
-	unsigned frame = RTE_ALIGN((unsigned)port->mtu + FRAME_OVERHEAD, 64u);
+	unsigned least = RTE_ALIGN((unsigned)port->mtu + FRAME_OVERHEAD, 64u);
+	unsigned frame = RTE_MAX(least, FRAME_MIN);
 	unsigned count = RTE_ALIGN(RTE_MAX(port->conf.rx_desc, MIN_FRAMES), FRAMES_PER_BLOCK);
 
 	snprintf(buf, size, "iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=%u",

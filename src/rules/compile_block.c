@@ -53,6 +53,19 @@ static bool way_is_rare(const struct block_parts *parts, const struct way *way)
 	return false;
 }
 
+// Whether fragments wait for each other: some filter asks what only a whole packet says, and none whether a packet is
+// a fragment.
+static bool parts_gather(const struct block_parts *parts)
+{
+	unsigned flags = 0;
+
+	for (unsigned i = 0; i < parts->n_up + parts->n_down; i++)
+		for (unsigned k = 0; k < parts->spans[i].n; k++)
+			flags |= parts->filters[parts->spans[i].first + k].flags;
+	return (flags & (FILTER_F_PORTS | FILTER_F_SPI | FILTER_F_ESTABLISHED | FILTER_F_SETUP)) &&
+	       !(flags & FILTER_F_FRAG);
+}
+
 // Walked PDRs come first.
 static void ways_place(const struct block_parts *parts, struct way ways[2])
 {
@@ -214,7 +227,8 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 	rs->n_down = (uint16_t)(ways[1].classified ? 0 : ways[1].n);
 	rs->n_fars = parts->n_fars & 0x3ffu;
 	rs->profile = parts->profile & 0x3fu;
-	rs->n_filters = (uint16_t)n_filters;
+	rs->n_filters = n_filters & 0x7fff;
+	rs->gathers = parts_gather(parts);
 	rs->n_sources = parts->n_sources & 63;
 	rs->fars_at = (uint16_t)(fars_at / 16);
 	rs->filters_at = (uint16_t)(filters_at / 16);

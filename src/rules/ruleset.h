@@ -151,7 +151,9 @@ struct ruleset {
 	uint16_t n_up, n_down; // PDRs that are walked
 	uint16_t n_fars : 10;
 	uint16_t profile : 6; // of its sessions' flows (worker/flows.h): the network instance
-	uint16_t n_filters;
+	uint16_t n_filters : 15;
+	uint16_t
+		gathers : 1; // fragments wait for each other: a filter asks what only a whole packet says
 	uint16_t fars_at, filters_at; // offsets from the start of the block, in 16 bytes
 	struct pdr pdrs[];
 };

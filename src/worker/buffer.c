@@ -21,11 +21,6 @@
 #define PEER_WAIT_MS 1000    // that a release waits for the link address of its gNB
 #define RECORDS_PER_PACKET 4 // an episode may outlive its packets
 
-static uint32_t now_ms(const struct worker *w)
-{
-	return (uint32_t)(w->now / (METER_UNITS_PER_NS * NS_PER_MS));
-}
-
 // --- records ---------------------------------------------------------------------------------------------
 
 int buffers_init(struct buffers *buffers, const struct buffer_limits *limits,
@@ -196,7 +191,7 @@ static bool copy(struct worker *w, struct pkt *p)
 	memcpy(rte_pktmbuf_mtod(m, void *), rte_pktmbuf_mtod(from, const void *), from->data_len);
 	m->data_len = from->data_len;
 	m->pkt_len = from->data_len;
-	m->hash.usr = now_ms(w);
+	m->hash.usr = worker_ms(w);
 	rte_pktmbuf_free_seg(from);
 	p->mbuf = m;
 	return true;
@@ -253,7 +248,7 @@ static void told_del(struct buffer *b, unsigned i)
 
 static void told_expire(struct worker *w, struct buffer *b)
 {
-	uint32_t now = now_ms(w);
+	uint32_t now = worker_ms(w);
 
 	for (unsigned i = b->n_told; b->episode_ms != UINT32_MAX && i-- > 0;)
 		if (now - b->told[i].ms >= b->episode_ms)
@@ -276,7 +271,7 @@ static void tell(struct worker *w, struct buffer *b, const struct pkt *p, const 
 	}
 	worker_count(w, COUNTER_buffer_events, 1);
 	b->told[b->n_told].far = far->id;
-	b->told[b->n_told++].ms = now_ms(w);
+	b->told[b->n_told++].ms = worker_ms(w);
 }
 
 static uint32_t far_ms(uint32_t seconds)
@@ -328,7 +323,7 @@ static void line_close(struct worker *w, struct buffer *b)
 	if (b->releasing)
 		return;
 	b->releasing = true;
-	b->release_ms = now_ms(w);
+	b->release_ms = worker_ms(w);
 	TAILQ_INSERT_TAIL(&w->buffers.releasing, b, of_releasing);
 }
 
@@ -365,7 +360,7 @@ static bool release_waits(const struct worker *w, const struct buffer *b)
 
 	for (unsigned i = 0; i < SESSION_PLACES; i++)
 		waits |= peer_waits(w, cold->places[i].peer);
-	return waits && now_ms(w) - b->release_ms < PEER_WAIT_MS;
+	return waits && worker_ms(w) - b->release_ms < PEER_WAIT_MS;
 }
 
 unsigned buffer_release(struct worker *w, struct pkt *pkts, unsigned n, struct buffer **ret)
@@ -478,7 +473,7 @@ void buffer_again(struct worker *w, uint32_t slot)
 static void list_expire(struct worker *w, struct buffer *b, struct buffer_list *list,
 			unsigned *left)
 {
-	uint32_t now = now_ms(w);
+	uint32_t now = worker_ms(w);
 
 	while (*left > 0 && list->first && now - list->first->hash.usr >= b->hold_ms) {
 		pkt_drop(w, take(w, b, list), DROP_buffer_timeout);
@@ -522,7 +517,7 @@ void buffer_counts_get(const struct worker *w, uint32_t slot, struct buffer_coun
 	oldest = b->held.first ? b->held.first : b->pending.first;
 	ret->packets = b->packets;
 	ret->bytes = b->bytes;
-	ret->oldest_ms = oldest ? now_ms(w) - oldest->hash.usr : 0;
+	ret->oldest_ms = oldest ? worker_ms(w) - oldest->hash.usr : 0;
 }
 
 unsigned buffer_events_take(struct worker *w, struct buffer_event *ret, unsigned n)

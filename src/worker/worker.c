@@ -56,6 +56,7 @@ struct worker *worker_new(const struct worker_conf *conf)
 				    now + conf->error_quiet_ms * NS_PER_MS * METER_UNITS_PER_NS);
 	w->extension_limit = limit_make(conf->extension_rate, METER_UNITS_PER_SEC, now);
 	w->icmp_limit = limit_make(conf->icmp_rate, METER_UNITS_PER_SEC, now);
+	w->gather_seed = conf->gather_seed;
 	w->fragment_outer = conf->fragment_outer;
 	w->fragment_id = (uint32_t)rand_u64() * conf->n_workers + conf->id;
 	w->mailbox.waiting_tail = &w->mailbox.waiting;
@@ -77,6 +78,8 @@ struct worker *worker_new(const struct worker_conf *conf)
 	    buffers_init(&w->buffers, &conf->buffer_limits, conf->buffer_pool, conf->n_slots,
 			 conf->socket) != 0 ||
 	    flows_init(&w->flows, &conf->flows, conf->n_slots, now, conf->socket) != 0 ||
+	    gather_init(&w->inner, &conf->gather_limits, conf->socket) != 0 ||
+	    gather_init(&w->outer, &conf->gather_limits, conf->socket) != 0 ||
 	    !w->mailbox.to_worker || !w->mailbox.to_control ||
 	    session_table_init(&w->table, conf->n_slots, conf->n_tunnels, conf->socket) != 0) {
 		worker_free(w);
@@ -101,6 +104,8 @@ void worker_free(struct worker *w)
 	ring_drain(w->inject);
 	buffers_fini(&w->buffers);
 	flows_fini(&w->flows);
+	gather_fini(&w->inner);
+	gather_fini(&w->outer);
 	session_table_fini(&w->table);
 	rte_free(w->peers);
 	rte_free(w->tx);

@@ -12,6 +12,7 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include "base/clock.h"
 #include "neigh/route.h"
 #include "packet/parse.h"
 #include "packet/pkt.h"
@@ -24,6 +25,7 @@
 #include "stats/stats.h"
 #include "worker/buffer.h"
 #include "worker/flows.h"
+#include "worker/gather.h"
 #include "worker/limit.h"
 
 #define WORKER_IFACES 16 // interfaces
@@ -118,7 +120,9 @@ struct worker {
 	struct buffers buffers;
 	struct again again;
 	struct flows flows;
-	const struct acl *acls; // [FLOW_PROFILES]; NULL: no chain has acl
+	const struct acl *acls;     // [FLOW_PROFILES]; NULL: no chain has acl
+	uint32_t gather_seed;       // all workers' is the same
+	struct gather inner, outer; // fragments of users' and of tunnels' packets
 	struct mailbox mailbox;
 	struct rte_rcu_qsbr *qsbr;
 	struct limit error_limit;     // of Error Indications
@@ -154,7 +158,9 @@ struct worker_conf {
 	struct buffer_limits buffer_limits;
 	struct rte_mempool *buffer_pool; // NULL: downlink packets are not held
 	struct flows_conf flows;
-	const struct acl *acls; // by profile, for as long as the worker lives
+	const struct acl *acls;             // by profile, for as long as the worker lives
+	struct gather_limits gather_limits; // of each kind
+	uint32_t gather_seed;               // the same for all workers
 	struct rte_rcu_qsbr *qsbr;
 };
 
@@ -171,6 +177,12 @@ int worker_iface_add(struct worker *w, unsigned index, const struct parse_conf *
 static inline struct pkt *pkt_private(struct rte_mbuf *mbuf)
 {
 	return rte_mbuf_to_priv(mbuf);
+}
+
+// The time at the start of the turn in milliseconds, modulo 2^32.
+static inline uint32_t worker_ms(const struct worker *w)
+{
+	return (uint32_t)(w->now / (METER_UNITS_PER_NS * NS_PER_MS));
 }
 
 static inline void worker_count(struct worker *w, enum counter counter, uint64_t n)

@@ -233,6 +233,7 @@ static void make_workers(struct rig *rig)
 			.error_rate = rig->conf.answers,
 			.extension_rate = rig->conf.answers,
 			.icmp_rate = rig->conf.icmp,
+			.gather_limits = rig->conf.gather,
 			.fragment_outer = rig->conf.fragment_outer,
 			.socket = SOCKET_ID_ANY,
 			.arena = &rig->arena,

@@ -59,6 +59,7 @@ struct rig_conf {
 	uint32_t answers;              // Error Indications, and notifications, at once and a second
 	enum ue_to_ue ue_to_ue;        // UE_TO_UE_DIRECT but when asked for
 	uint32_t icmp;                 // ICMP errors at once and a second
+	struct gather_limits gather;   // datagrams 0: nothing is gathered
 	bool fragment_outer;           // cut tunnels' packets, not users'
 	uint16_t mtus[RIG_IFACES];     // 0: 1500
 	bool one_device;             // both interfaces share the queues of one, and differ by VLAN

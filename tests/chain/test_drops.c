@@ -755,13 +755,19 @@ static void neighbour_silent(void)
 
 static void none_is_missing(void)
 {
-	// What no packet can end by now, and why.
+	// What no packet can end by now, or not here, and why.
 	static const struct {
 		enum drop reason;
 		const char *why;
 	} unreached[] = {
 		{DROP_NONE, "no drop"},
 		{DROP_control_unwanted, "each way of punting has one who wants the packet"},
+		{DROP_reassembly_bad, "test_reassembly_ends.c reaches it"},
+		{DROP_reassembly_duplicate, "test_reassembly_ends.c reaches it"},
+		{DROP_reassembly_full, "test_reassembly_ends.c reaches it"},
+		{DROP_reassembly_no_room, "test_reassembly_ends.c reaches it"},
+		{DROP_reassembly_timeout, "test_reassembly_ends.c reaches it"},
+		{DROP_reassembly_too_long, "test_reassembly_ends.c reaches it"},
 	};
 
 	for (unsigned i = 0; i < RTE_DIM(unreached); i++) {

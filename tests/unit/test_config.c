@@ -87,6 +87,7 @@ static const char *const sections[] = {"node",
 				       "n4",
 				       "gtpu",
 				       "icmp",
+				       "reassembly",
 				       "cli"};
 
 static bool is_list(const char *section)
@@ -269,6 +270,10 @@ static const struct {
 	{"gtpu", "error_rate", 100, 1, 1000000, false},
 	{"gtpu", "error_quiet_ms", 30000, 0, 3600000, false},
 	{"icmp", "error_rate", 1000, 0, 1000000, false},
+	{"reassembly", "datagrams", 256, 0, 65536, false},
+	{"reassembly", "per_session", 16, 1, 65536, false},
+	{"reassembly", "fragments", 1024, 2, 65536, false},
+	{"reassembly", "timeout_ms", 2000, 10, 60000, false},
 };
 
 static void test_ints(void)

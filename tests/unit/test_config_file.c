@@ -140,11 +140,11 @@ static const struct {
 	 {"t:17:19: sessions.mbufs: a worker's rings of these interfaces need 4608 or more"}},
 	{TOP ACCESS CORE NI "sessions: {mbufs: 4608}\n", {NULL}},
 	{TOP ACCESS CORE NI "sessions: {max: 16000000}\n",
-	 {"t: eal.memory_mb: 512 is too little: 1 x 20480 mbufs and 16000000 sessions need more than "
-	  "2001"}},
+	 {"t: eal.memory_mb: 512 is too little: 1 x 22528 mbufs and 16000000 sessions need more than "
+	  "2006"}},
 	{TOP ACCESS CORE NI "eal: {memory_mb: 2000}\nsessions: {max: 16000000}\n",
-	 {"t:17:18: eal.memory_mb: 2000 is too little: 1 x 20480 mbufs and 16000000 sessions need "
-	  "more than 2001"}},
+	 {"t:17:18: eal.memory_mb: 2000 is too little: 1 x 22528 mbufs and 16000000 sessions need "
+	  "more than 2006"}},
 	{TOP ACCESS CORE NI "flows: {max: 16000000}\n", {NULL}},
 	{TOP ACCESS CORE NI "    services: [acl]\n    acl: [allow ip from any to assigned]\n",
 	 {NULL}},
@@ -156,8 +156,8 @@ static const struct {
 	{TOP ACCESS CORE NI "    services: [acl]\n    acl: [allow all]\n",
 	 {"t:18:11: network_instances[0].acl[0]: \"allow all\" too short"}},
 	{TOP ACCESS CORE NI "    services: [l4_lifecycle]\nflows: {max: 16000000}\n",
-	 {"t: eal.memory_mb: 512 is too little: 1 x 20480 mbufs and 65536 sessions with flows need "
-	  "more than 4084"}},
+	 {"t: eal.memory_mb: 512 is too little: 1 x 22528 mbufs and 65536 sessions with flows need "
+	  "more than 4089"}},
 	// Interfaces
 	{TOP ACCESS "  - {name: access, device: eth2, roles: n9, addresses: 10.0.0.1/24}\n",
 	 {"t:10:12: interfaces[1].name: \"access\" is the name of another interface"}},

@@ -156,11 +156,60 @@ static void test_allowed(void)
 	CU_ASSERT_FALSE(fragment_allowed(packet));
 }
 
+// What cutting writes, reading gives back; what is no fragment, or an impossible one, is refused.
+static void test_read(void)
+{
+	static const struct {
+		uint32_t bytes;
+		uint16_t place; // as on the wire of IPv4
+		bool right;
+	} rows[] = {
+		{16, IP4_MORE, true},
+		{17, IP4_MORE, false}, // no multiple of 8
+		{17, 100, true},
+		{17, 0, false}, // whole
+		{0, 100, false},
+		{24, IP4_OFFSET_MASK, false}, // beyond 65,535
+		{1000, IP4_OFFSET_MASK - 100, false},
+		{8, 8000 | IP4_MORE, true},
+	};
+	struct ip6_head *ip6 = (struct ip6_head *)packet;
+	static const uint8_t src[16] = {0xfd, [15] = 1};
+	struct fragment f;
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct ip4_head *ip = packet4(IP4_BYTES, rows[i].bytes, rows[i].place);
+		uint32_t offset = (rows[i].place & IP4_OFFSET_MASK) * 8u;
+
+		CU_ASSERT_EQUAL(fragment_read(packet, IP4_BYTES + rows[i].bytes, &f),
+				rows[i].right);
+		CU_ASSERT(!rows[i].right ||
+			  (f.id == 0xabcd && f.at == ip4_header_bytes(ip) && f.offset == offset &&
+			   f.bytes == rows[i].bytes && f.more == !!(rows[i].place & IP4_MORE) &&
+			   f.proto == IPPROTO_UDP));
+	}
+	// Behind hop-by-hop options, which name it; the rest is UDP.
+	memset(packet, 0, 100);
+	ip6_write(ip6, src, src, IPPROTO_HOPOPTS, 64, 8 + 8 + 24);
+	packet[40] = IPPROTO_FRAGMENT;
+	packet[48] = IPPROTO_UDP;
+	be16_put(packet + 50, 800 | 1);
+	be32_put(packet + 52, 0xcafe0001);
+	CU_ASSERT_FATAL(fragment_read(packet, 40 + 8 + 8 + 24, &f));
+	CU_ASSERT(f.id == 0xcafe0001 && f.at == 56 && f.offset == 800 && f.bytes == 24 && f.more);
+	CU_ASSERT(f.proto == IPPROTO_UDP && f.named_at == 40);
+	be16_put(packet + 50, 0); // an atomic fragment is a whole packet (RFC 6946)
+	CU_ASSERT_FALSE(fragment_read(packet, 40 + 8 + 8 + 24, &f));
+	packet[6] = IPPROTO_UDP;
+	CU_ASSERT_FALSE(fragment_read(packet, 40 + 8 + 8 + 24, &f));
+}
+
 static CU_TestInfo tests[] = {
 	{"IPv4, all sizes", test_sizes4},
 	{"IPv6, all sizes", test_sizes6},
 	{"options", test_options},
 	{"what may be cut", test_allowed},
+	{"read", test_read},
 	CU_TEST_INFO_NULL,
 };
 

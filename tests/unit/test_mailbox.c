@@ -232,7 +232,10 @@ static void handoff_between_threads(void)
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, handoff_thread, h), 0);
 	for (uint32_t i = 1; i <= PACKETS; i++) {
 		unsigned k = i % MBUFS;
-		struct pkt p = {.mbuf = &h->buffers[k].mbuf, .teid = i, .l4 = (uint16_t)k};
+		struct pkt p = {.mbuf = &h->buffers[k].mbuf,
+				.kind = PKT_GPDU,
+				.teid = i,
+				.l4 = (uint16_t)k};
 
 		while (__atomic_load_n(&h->buffers[k].busy, __ATOMIC_ACQUIRE)) {
 			handoff_flush(h->from);

@@ -643,6 +643,35 @@ static void test_network_instances(void)
 	rules_free(r);
 }
 
+// Fragments wait for each other where a filter, of either direction, asks what only a whole packet says.
+static void test_gathers(void)
+{
+	static const struct {
+		const char *filter;
+		bool gathers;
+	} rows[] = {
+		{"permit out ip from 192.0.2.0/24 to assigned", false},
+		{"permit out 17 from any to assigned", false},
+		{"permit out 17 from any 53 to assigned", true},
+		{"permit out 17 from any to assigned 1000-2000", true},
+		{"permit out 6 from any to assigned setup", true},
+		{"permit out 6 from any to assigned established", true},
+		{"permit out 17 from any to assigned frag", false},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (unsigned up = 0; up < 2; up++) {
+			struct rules *r = kit_open5gs("10.45.0.2", NULL);
+			struct compiled c;
+
+			kit_filter_set(rules_pdr_lookup(r, up ? 2 : 1), rows[i].filter);
+			c = compile(r);
+			CU_ASSERT_EQUAL(c.rs->gathers, rows[i].gathers);
+			compiled_fini(&c);
+			rules_free(r);
+		}
+}
+
 static void test_filter_limits(void)
 {
 	const char *ports = "permit out tcp from any 1,2,3,4,5,6,7,8 to assigned 1,2,3,4,5,6,7,8";
@@ -779,6 +808,7 @@ static CU_TestInfo tests[] = {
 	{"a session between tunnels", test_relay_session},
 	{"filters that exclude each other", test_contradiction},
 	{"network instances", test_network_instances},
+	{"fragments that wait", test_gathers},
 	{"limits of filters", test_filter_limits},
 	{"all QFIs are not any", test_all_qfis},
 	{"matches that a flow cannot remember", test_rare},
