@@ -35,6 +35,12 @@ static uint64_t session(uint64_t cp_seid, const char *hex)
 	return up_seid();
 }
 
+// Seconds of two clocks, whose second begins at different moments.
+static bool about(uint32_t a, uint32_t b)
+{
+	return a + 1 >= b && b + 1 >= a;
+}
+
 static const struct usage_sum *sum(void)
 {
 	return book_of(CP_SEID, URR);
@@ -411,7 +417,7 @@ static void test_start_stop(void)
 		began = clock_ntp_s();
 		ticks(2);
 		CU_ASSERT(sum()->n == 2 * i + 1 && sum()->trigger == START);
-		CU_ASSERT(!sum()->has_volume && sum()->first_packet == began);
+		CU_ASSERT(!sum()->has_volume && about(sum()->first_packet, began));
 		for (unsigned k = 0; k < 40; k++) {
 			packet(seid, UP, true, 10);
 			after_ms_of(1000);
@@ -419,8 +425,8 @@ static void test_start_stop(void)
 		CU_ASSERT_EQUAL(sum()->n, 2 * i + 1);
 		after_ms_of(kit.n4->conf.traffic_stop_s * 1000 + 1500);
 		CU_ASSERT(sum()->n == 2 * i + 2 && sum()->trigger == STOPT);
-		CU_ASSERT(sum()->last_total == 500 && sum()->first_packet == began);
-		CU_ASSERT_EQUAL(sum()->last_packet, began + 39);
+		CU_ASSERT(sum()->last_total == 500 && about(sum()->first_packet, began));
+		CU_ASSERT(about(sum()->last_packet, began + 39));
 		after_ms_of(100000);
 		CU_ASSERT_EQUAL(sum()->n, 2 * i + 2);
 	}
@@ -446,9 +452,10 @@ static void test_events(void)
 		CU_ASSERT_EQUAL(sum()->n, (i + 1) / 2 + (i == 4));
 		if (i == 1)
 			CU_ASSERT(sum()->trigger == EVETH && sum()->n_events == 2 &&
-				  sum()->events[0] == at[0] && sum()->events[1] == at[1]);
+				  about(sum()->events[0], at[0]) && about(sum()->events[1], at[1]));
 	}
-	CU_ASSERT(sum()->trigger == EVEQU && sum()->n_events == 1 && sum()->events[0] == at[4]);
+	CU_ASSERT(sum()->trigger == EVEQU && sum()->n_events == 1 &&
+		  about(sum()->events[0], at[4]));
 	CU_ASSERT_FALSE(packet(seid, UP, true, 100));
 	modify_urr(seid, "0094000400000001");
 	CU_ASSERT(packet(seid, UP, true, 100));
