@@ -141,6 +141,14 @@ static void arm(struct n4_usage *s)
 		timers_set(&s->n4->sessions->usages, &s->timer, next);
 }
 
+void usage_free(struct n4_usage *s)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		free(s->urrs[i].events);
+	free(s->urrs);
+	free(s);
+}
+
 // --- asking the owner ------------------------------------------------------------------------------------
 
 static void visit(void *usage);
@@ -168,8 +176,7 @@ static bool answered(struct n4_usage *s, const struct mail *mail)
 	s->asked = false;
 	if (s->session)
 		return mail->result == 0;
-	free(s->urrs);
-	free(s);
+	usage_free(s);
 	return false;
 }
 
@@ -355,8 +362,13 @@ static struct urr_state *by_serial(const struct n4_usage *s, uint16_t serial)
 // Traffic that begins is the event that is counted. What stops by a quota of events has had its last one.
 static void event(struct urr_state *u, const struct urr_rule *rule)
 {
-	if (u->n_events < RULES_MAX_EVENTS)
-		u->events[u->n_events++] = clock_now_ns();
+	if (!u->events)
+		u->events = calloc(RULES_MAX_EVENTS, sizeof(*u->events));
+	if (u->n_events < RULES_MAX_EVENTS) {
+		if (u->events)
+			u->events[u->n_events] = clock_now_ns();
+		u->n_events++;
+	}
 	u->events_used++;
 	if (rule->triggers & TRIGGER_EVETH && u->n_events >= rule->event_threshold)
 		u->due |= PFCP_USAGE_REPORT_TRIGGER_EVETH;

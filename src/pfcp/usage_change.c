@@ -274,6 +274,8 @@ void usage_change_done(struct n4_change *change)
 		if (!old || old->serial != s->urrs[i].serial ||
 		    urr_change(change, &s->urrs[i], old, &sink))
 			s->urrs[kept++] = s->urrs[i];
+		else
+			free(s->urrs[i].events);
 	}
 	s->n = kept;
 }
@@ -289,6 +291,5 @@ void usage_end(struct n4_session *session)
 	s->session = NULL;
 	if (s->asked)
 		return; // until its owner has answered
-	free(s->urrs);
-	free(s);
+	usage_free(s);
 }

@@ -74,7 +74,7 @@ static void stretch_put(struct urr_state *u, const struct urr_rule *rule, uint32
 		report.first_packet = ntp_of(counts->first_s * NS_PER_SEC);
 		report.last_packet = ntp_of(counts->last_s * NS_PER_SEC);
 	}
-	for (unsigned i = 0; i < u->n_events; i++)
+	for (unsigned i = 0; u->events && i < u->n_events; i++)
 		if (u->events[i] >= from_ns && u->events[i] <= to_ns)
 			report.events[report.n_events++] = ntp_of(u->events[i]);
 	if (rule->measurement_info & MEASURE_BEFORE)

@@ -32,10 +32,10 @@ struct urr_state {
 	uint64_t period_ns;   // of the next periodic report
 	uint64_t
 		active_ns; // up to here there was traffic, as far as is known, or its absence did not matter
-	uint64_t split_due_ns;             // the monitoring time that is to come; 0: none
-	uint64_t split_ns;                 // the one that has come since the last report; 0: none
-	struct usage_counts before;        // until that
-	uint64_t events[RULES_MAX_EVENTS]; // when they were
+	uint64_t split_due_ns;      // the monitoring time that is to come; 0: none
+	uint64_t split_ns;          // the one that has come since the last report; 0: none
+	struct usage_counts before; // until that
+	uint64_t *events; // when they were, [RULES_MAX_EVENTS]; heap, NULL: there never was one
 };
 
 struct n4_usage {
@@ -53,6 +53,8 @@ struct usage_sink {
 	void *ctx;
 	const uint32_t *reference; // Query URR Reference, or NULL
 };
+
+void usage_free(struct n4_usage *s);
 
 // The counts of a block that came back, or of one that was filled.
 struct usage_counts usage_counts_of(const struct usage *usage);
