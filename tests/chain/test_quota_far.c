@@ -33,7 +33,7 @@ static struct rules *rules_make(bool drops, bool many)
 	urr->quota_far = QUOTA_FAR;
 	for (uint16_t id = 100; many && id < 160; id++) { // more than are walked
 		struct pdr_rule *pdr = rules_pdr_add(rules, id);
-		struct sdf sdf;
+		struct sdf sdf = {0};
 		const char *why, *text = "permit out 6 from 198.51.100.0/24 80 to assigned";
 
 		CU_ASSERT_EQUAL_FATAL(sdf_parse(text, strlen(text), &sdf, &why), 0);

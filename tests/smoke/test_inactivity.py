@@ -4,9 +4,11 @@ The time is a real second here; times of all lengths are tests/unit/test_n4_inac
 """
 
 from kit import pfcp
+from kit.scene import N4_STAGES
 from scapy.contrib.pfcp import IE_ReportType, IE_UserPlaneInactivityTimer
 
 UPIR = 8
+STAGES = N4_STAGES
 
 
 def assert_silent(scene, ue):
