@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <netinet/in.h>
 
@@ -62,6 +63,25 @@ static inline struct addr ip_destination(const uint8_t *ip)
 {
 	return *ip >> 4 == 4 ? addr_v4(((const struct ip4_head *)ip)->dst)
 			     : addr_v6(((const struct ip6_head *)ip)->dst);
+}
+
+// Where they stand.
+static inline const uint8_t *ip_source_at(const uint8_t *ip, unsigned family)
+{
+	return ip + (family == 4 ? offsetof(struct ip4_head, src) : offsetof(struct ip6_head, src));
+}
+
+static inline const uint8_t *ip_destination_at(const uint8_t *ip, unsigned family)
+{
+	return ip + (family == 4 ? offsetof(struct ip4_head, dst) : offsetof(struct ip6_head, dst));
+}
+
+// The length of the packet by what its header says, of either version.
+static inline uint32_t ip_bytes(const uint8_t *ip)
+{
+	return *ip >> 4 == 4
+		       ? be16_get(ip + offsetof(struct ip4_head, total))
+		       : IP6_BYTES + (uint32_t)be16_get(ip + offsetof(struct ip6_head, payload));
 }
 
 static inline uint32_t ip4_header_bytes(const struct ip4_head *ip)

@@ -8,10 +8,8 @@ struct session_ref locate_given(const struct worker *w, const struct pkt *p)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->outer);
 	unsigned family = *ip >> 4;
-	struct locator_teid_key key =
-		locator_teid_key(p->teid, family,
-				 ip + (family == 4 ? offsetof(struct ip4_head, dst)
-						   : offsetof(struct ip6_head, dst)));
+	struct locator_teid_key key = locator_teid_key(p->teid, family,
+						       ip_destination_at(ip, family));
 
 	return locator_hashed(w->locator->teids, &key);
 }
@@ -20,10 +18,8 @@ struct session_ref locate_given(const struct worker *w, const struct pkt *p)
 static struct session_ref locate_route(const struct worker *w, const struct pkt *p)
 {
 	const uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->user);
-	size_t dst = p->family == 4 ? offsetof(struct ip4_head, dst)
-				    : offsetof(struct ip6_head, dst);
 
-	return locator_shorter(w->locator, p->iface, p->family, user + dst);
+	return locator_shorter(w->locator, p->iface, p->family, ip_destination_at(user, p->family));
 }
 
 void locate_down(struct worker *w, struct lane *lane, unsigned to)

@@ -26,23 +26,19 @@ static struct gather_key key_of(const struct worker *w, const struct pkt *p, con
 				const struct fragment *f)
 {
 	uint32_t slot = session_ref_index(p->ref);
-	bool v4 = p->family == 4;
 	struct gather_key key = {
 		.whose = slot << 1 | !(p->flags & PKT_F_UP),
 		.version = w->table.cold[slot].version,
 		.id = f->id,
 		.family = p->family,
-		.proto = v4 ? f->proto : 0, // IPv6: only the first fragment's counts (RFC 8200 4.5)
+		.proto = p->family == 4
+				 ? f->proto
+				 : 0, // IPv6: only the first fragment's counts (RFC 8200 4.5)
 		.tunnel = p->tunnel,
 		.iface = p->iface,
 	};
 
-	memcpy(key.src,
-	       user + (v4 ? offsetof(struct ip4_head, src) : offsetof(struct ip6_head, src)),
-	       v4 ? 4 : 16);
-	memcpy(key.dst,
-	       user + (v4 ? offsetof(struct ip4_head, dst) : offsetof(struct ip6_head, dst)),
-	       v4 ? 4 : 16);
+	gather_key_addrs(&key, user);
 	return key;
 }
 

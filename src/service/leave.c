@@ -128,7 +128,7 @@ static void leave_by_policy(struct worker *w, struct pkt *p, const struct far *f
 	if (leave_met_ue(w, p, far, user))
 		return;
 	p->peer = hop;
-	if (route_own(w->routes, p->family, leave_dst(user, p->family)))
+	if (route_own(w->routes, p->family, ip_destination_at(user, p->family)))
 		pkt_drop(w, p, DROP_own_address);
 }
 

@@ -46,23 +46,17 @@ void leave_no_peer(struct worker *w, struct pkt *p, const struct far *far) __att
 bool leave_to_ue(struct worker *w, struct pkt *p, const struct far *far, const uint8_t *dst)
 	__attribute__((cold));
 
-static inline const uint8_t *leave_dst(const uint8_t *user, unsigned family)
-{
-	return user +
-	       (family == 4 ? offsetof(struct ip4_head, dst) : offsetof(struct ip6_head, dst));
-}
-
 static inline bool leave_routable(const uint8_t *user, unsigned family)
 {
 	return family == 4 ? ip4_is_routable(((const struct ip4_head *)user)->dst)
-			   : ip6_is_routable(leave_dst(user, family));
+			   : ip6_is_routable(ip_destination_at(user, family));
 }
 
 // The same for any packet: nearly none is, and most are told without a look at the locators.
 static inline bool leave_met_ue(struct worker *w, struct pkt *p, const struct far *far,
 				const uint8_t *user)
 {
-	const uint8_t *dst = leave_dst(user, p->family);
+	const uint8_t *dst = ip_destination_at(user, p->family);
 
 	return (far->flags & (FAR_F_UE_DIRECT | FAR_F_UE_DROP)) &&
 	       unlikely(locator_may_be_ue(w->locator, far->iface, p->family, dst)) &&
@@ -79,7 +73,8 @@ static inline void leave_by_route(struct worker *w, struct pkt *p, const struct 
 	}
 	if (leave_met_ue(w, p, far, user))
 		return;
-	p->peer = route_lookup(w->routes, far->iface, p->family, leave_dst(user, p->family));
+	p->peer = route_lookup(w->routes, far->iface, p->family,
+			       ip_destination_at(user, p->family));
 	if (unlikely(p->peer - 1u >= ROUTE_OWN - 1u))
 		leave_no_peer(w, p, far);
 }

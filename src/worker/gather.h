@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "packet/fragment.h"
@@ -39,6 +40,15 @@ struct gather_key {
 	uint8_t family, proto, tunnel, iface;
 	uint8_t src[16], dst[16];
 };
+
+// By the IP header of a piece.
+static inline void gather_key_addrs(struct gather_key *key, const uint8_t *ip)
+{
+	unsigned bytes = key->family == 4 ? 4 : 16;
+
+	memcpy(key->src, ip_source_at(ip, key->family), bytes);
+	memcpy(key->dst, ip_destination_at(ip, key->family), bytes);
+}
 
 // One that is not whole yet. While pieces wait, mbuf->next leads to the one that comes behind it in the datagram, and
 // hash.usr says which part it is.

@@ -10,18 +10,11 @@ static bool key_of(const struct worker *w, const struct pkt *p, struct gather_ke
 		   struct fragment *ret_fragment)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->outer);
-	bool v4 = *ip >> 4 == 4;
-	uint32_t bytes = v4 ? be16_get(ip + 2) : IP6_BYTES + (uint32_t)be16_get(ip + 4);
 
-	*ret = (struct gather_key){.family = v4 ? 4 : 6, .iface = p->iface};
-	memcpy(ret->src,
-	       ip + (v4 ? offsetof(struct ip4_head, src) : offsetof(struct ip6_head, src)),
-	       v4 ? 4 : 16);
-	memcpy(ret->dst,
-	       ip + (v4 ? offsetof(struct ip4_head, dst) : offsetof(struct ip6_head, dst)),
-	       v4 ? 4 : 16);
+	*ret = (struct gather_key){.family = *ip >> 4 == 4 ? 4 : 6, .iface = p->iface};
+	gather_key_addrs(ret, ip);
 	ret->whose = rte_hash_crc(ret->src, sizeof(ret->src), w->gather_seed);
-	if (!fragment_read(ip, bytes, ret_fragment))
+	if (!fragment_read(ip, ip_bytes(ip), ret_fragment))
 		return false;
 	ret->id = ret_fragment->id;
 	ret->proto = ret_fragment->proto;
@@ -76,9 +69,8 @@ static uint32_t heads_write(const uint8_t *frame, unsigned outer, const struct f
 static const uint8_t *part_of(const struct rte_mbuf *m, unsigned outer, struct fragment *ret)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, outer);
-	uint32_t bytes = *ip >> 4 == 4 ? be16_get(ip + 2) : IP6_BYTES + (uint32_t)be16_get(ip + 4);
 
-	fragment_read(ip, bytes, ret); // which it passed when it was added
+	fragment_read(ip, ip_bytes(ip), ret); // which it passed when it was added
 	return ip + ret->at;
 }
 

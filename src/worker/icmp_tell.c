@@ -48,12 +48,10 @@ static struct session_ref sender_find(const struct worker *w, const struct pkt *
 				      const uint8_t *user)
 {
 	uint32_t slot = session_ref_index(p->ref);
-	size_t src = p->family == 4 ? offsetof(struct ip4_head, src)
-				    : offsetof(struct ip6_head, src);
 
 	if (p->flags & PKT_F_UP)
 		return session_ref_make(w->id, slot, w->table.cold[slot].version);
-	return locator_find(w->locator, p->iface, p->family, user + src);
+	return locator_find(w->locator, p->iface, p->family, ip_source_at(user, p->family));
 }
 
 // Turns the packet into the one that tells of it, at the start of its buffer's usual room.
@@ -84,11 +82,9 @@ static void turn(struct pkt *p, const struct icmp_error *error)
 static void send_plain(struct worker *w, struct pkt *p)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod(p->mbuf, const uint8_t *);
-	const uint8_t *dst = ip + (p->family == 4 ? offsetof(struct ip4_head, dst)
-						  : offsetof(struct ip6_head, dst));
 	const struct peer *peer;
 
-	p->peer = route_lookup(w->routes, p->iface, p->family, dst);
+	p->peer = route_lookup(w->routes, p->iface, p->family, ip_destination_at(ip, p->family));
 	if (p->peer == ROUTE_ASK) {
 		punt_post(w, p, PUNT_WAIT_HOP);
 		return;
