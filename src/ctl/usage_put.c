@@ -27,8 +27,8 @@ static void counts_put(struct reply *r, const struct usage *usage)
 			reply_null(r, NULL);
 		return;
 	}
-	counted[USAGE_UP] = usage->bytes[SIDE_UP];
-	counted[USAGE_DOWN] = usage->bytes[SIDE_DOWN];
+	counted[USAGE_UP] = usage->counts.bytes[SIDE_UP];
+	counted[USAGE_DOWN] = usage->counts.bytes[SIDE_DOWN];
 	counted[USAGE_TOTAL] = counted[USAGE_UP] + counted[USAGE_DOWN];
 	reply_uint(r, NULL, counted[USAGE_UP]);
 	reply_uint(r, NULL, counted[USAGE_DOWN]);

@@ -196,24 +196,17 @@ static void taken(struct mail *mail, void *ctx)
 			struct urr_state *u = &s->urrs[i];
 			const struct urr_rule *rule = rule_of(s->session, u);
 			const struct usage *usage = rule ? usage_in(policy, rule) : NULL;
-			struct usage_counts counts;
 			uint32_t triggers = u->taking;
 
 			u->taking = 0;
-			if (!triggers || !usage)
-				continue;
-			counts = usage_counts_of(usage);
-			usage_report(s, u, rule, &counts, triggers, &sink);
+			if (triggers && usage)
+				usage_report(s, u, rule, &usage->counts, triggers, &sink);
 		}
 		arm(s);
 	}
 	policy_free(mail->session.policy);
 	free(mail);
 }
-
-#define STOPS                                                                                      \
-	(PFCP_USAGE_REPORT_TRIGGER_TIMQU | PFCP_USAGE_REPORT_TRIGGER_QUVTI |                       \
-	 PFCP_USAGE_REPORT_TRIGGER_QUHTI | PFCP_USAGE_REPORT_TRIGGER_EVEQU)
 
 // Takes the counts of what is due with a new block, which also stops what has no quota any more.
 static void take(struct n4_usage *s)
@@ -235,7 +228,7 @@ static void take(struct n4_usage *s)
 		u->due = 0;
 		if (u->taking)
 			usage->flags |= USAGE_F_TAKE;
-		if (u->taking & STOPS)
+		if (u->taking & USAGE_STOPS)
 			usage->flags |= USAGE_F_STOPPED;
 		if (u->again)
 			usage->flags |= USAGE_F_AWAITS;
@@ -250,10 +243,10 @@ static void seen(struct n4_usage *s, struct urr_state *u, const struct urr_rule 
 {
 	uint64_t now = clock_now_ns();
 
-	if (usage->last_s)
-		u->active_ns = later(u->active_ns, after_s(0, usage->last_s + 1));
+	if (usage->counts.last_s)
+		u->active_ns = later(u->active_ns, after_s(0, usage->counts.last_s + 1));
 	if (u->split_due_ns && u->split_due_ns <= now) {
-		u->before = usage_counts_of(usage);
+		u->before = usage->counts;
 		u->split_ns = now;
 		u->split_due_ns = 0;
 	}
@@ -392,18 +385,13 @@ static void reached(struct n4_usage *s, struct urr_state *u, const struct urr_ru
 		    const struct usage_event *event)
 {
 	struct usage_sink sink = {.put = usage_to_smf, .ctx = s};
-	struct usage_counts counts = {.first_s = event->first_s, .last_s = event->last_s};
 	uint32_t triggers = 0;
 
-	for (unsigned side = 0; side < SIDES; side++) {
-		counts.bytes[side] = event->bytes[side];
-		counts.packets[side] = event->packets[side];
-	}
 	if (event->hits & USAGE_HIT_THRESHOLD)
 		triggers |= PFCP_USAGE_REPORT_TRIGGER_VOLTH;
 	if (event->hits & USAGE_HIT_QUOTA)
 		triggers |= PFCP_USAGE_REPORT_TRIGGER_VOLQU;
-	usage_report(s, u, rule, &counts, triggers, &sink);
+	usage_report(s, u, rule, &event->counts, triggers, &sink);
 }
 
 void n4_usage_event(struct n4 *n4, unsigned worker, const struct usage_event *event)

@@ -241,11 +241,10 @@ static bool urr_change(struct n4_change *change, struct urr_state *u, const stru
 	uint32_t triggers = triggers_of(change, old, now);
 
 	if (triggers && policy && old->place <= policy->n_usages) {
-		struct usage_counts counts = usage_counts_of(&policy->usages[old->place - 1]);
-
 		if (change->rules && change->rq) // in the order of their UR-SEQNs
 			n4_reports_take(change->n4, change->session, old->id, sink->put, sink->ctx);
-		usage_report(change->session->usage, u, old, &counts, triggers, sink);
+		usage_report(change->session->usage, u, old, &policy->usages[old->place - 1].counts,
+			     triggers, sink);
 	}
 	if (now)
 		urr_go_on(u, old, now);

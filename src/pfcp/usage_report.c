@@ -6,11 +6,6 @@
 #include "pfcp/report.h"
 #include "pfcp/usage_state.h"
 
-#define QUOTA_OVER                                                                                 \
-	(PFCP_USAGE_REPORT_TRIGGER_VOLQU | PFCP_USAGE_REPORT_TRIGGER_TIMQU |                       \
-	 PFCP_USAGE_REPORT_TRIGGER_QUHTI | PFCP_USAGE_REPORT_TRIGGER_QUVTI |                       \
-	 PFCP_USAGE_REPORT_TRIGGER_EVEQU)
-
 #define BYTES_ALL                                                                                  \
 	(PFCP_VOLUME_MEASUREMENT_TOVOL | PFCP_VOLUME_MEASUREMENT_ULVOL |                           \
 	 PFCP_VOLUME_MEASUREMENT_DLVOL)
@@ -21,17 +16,6 @@
 static uint32_t ntp_of(uint64_t at_ns)
 {
 	return clock_ntp_s() - (uint32_t)(clock_now_ns() / NS_PER_SEC - at_ns / NS_PER_SEC);
-}
-
-struct usage_counts usage_counts_of(const struct usage *usage)
-{
-	struct usage_counts counts = {.first_s = usage->first_s, .last_s = usage->last_s};
-
-	for (unsigned side = 0; side < SIDES; side++) {
-		counts.bytes[side] = usage->bytes[side];
-		counts.packets[side] = usage->packets[side];
-	}
-	return counts;
 }
 
 static void volume_fill(struct pfcp_volume_measurement *volume, const struct urr_rule *rule,
@@ -133,7 +117,7 @@ void usage_report(struct n4_usage *s, struct urr_state *u, const struct urr_rule
 	u->split_ns = 0;
 	u->n_events = 0;
 	u->due &= ~triggers;
-	if (triggers & QUOTA_OVER)
+	if (triggers & (USAGE_STOPS | PFCP_USAGE_REPORT_TRIGGER_VOLQU))
 		u->quota_over = true;
 	if (triggers != PFCP_USAGE_REPORT_TRIGGER_LIUSA && s->session->rules)
 		linked_due(s, u->id);

@@ -8,11 +8,10 @@
 #include "base/timers.h"
 #include "pfcp/usage.h"
 
-// What one report is about.
-struct usage_counts {
-	uint64_t bytes[SIDES], packets[SIDES];
-	uint32_t first_s, last_s; // of packets, in seconds of clock_now_ns(); first_s 0: not known
-};
+// What ends a quota besides volume, which the owner sees by itself: the block that takes the counts stops its packets.
+#define USAGE_STOPS                                                                                \
+	(PFCP_USAGE_REPORT_TRIGGER_TIMQU | PFCP_USAGE_REPORT_TRIGGER_QUVTI |                       \
+	 PFCP_USAGE_REPORT_TRIGGER_QUHTI | PFCP_USAGE_REPORT_TRIGGER_EVEQU)
 
 // Times are clock_now_ns(). Triggers are PFCP_USAGE_REPORT_TRIGGER_ bits.
 struct urr_state {
@@ -55,9 +54,6 @@ struct usage_sink {
 };
 
 void usage_free(struct n4_usage *s);
-
-// The counts of a block that came back, or of one that was filled.
-struct usage_counts usage_counts_of(const struct usage *usage);
 
 // Makes the report, two if the monitoring time lies in between (usage_report.c), and begins anew for the next one.
 // URRs linked to this one become due.

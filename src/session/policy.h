@@ -56,14 +56,19 @@ struct meters {
 // The three things that volumes are measured by.
 enum usage_volume { USAGE_TOTAL, USAGE_UP, USAGE_DOWN, USAGE_VOLUMES };
 
-// A URR's counts since its last report, and what is left until something is to be done.
-struct usage {
-	// What counting touches. Bytes are counted down from what was granted until the next mark. Packets and
-	// their times only where the URR is counted here: seconds of clock_now_ns(), first_s of none being 0.
-	int64_t left[SIDES];
+// What a URR has counted since its last report. Packets and their times only where it is counted in its record: seconds
+// of clock_now_ns(), first_s of none being 0; last_s goes on from report to report.
+struct usage_counts {
 	uint64_t packets[SIDES];
-	uint64_t bytes[SIDES]; // counted before the grant
+	uint64_t bytes[SIDES]; // before the grant
 	uint32_t first_s, last_s;
+};
+
+// A URR's counts, and what is left until something is to be done.
+struct usage {
+	// What counting touches. Bytes are counted down from what was granted until the next mark.
+	int64_t left[SIDES];
+	struct usage_counts counts;
 	uint16_t flags;
 	uint16_t serial;  // of its URR (rules/model.h): a place may be another's soon
 	uint32_t dropped; // packets that a used up quota stopped

@@ -118,13 +118,11 @@ static void usage_carry(const struct usage *from, struct usage *to)
 	if (flags & USAGE_F_FRESH)
 		return;
 	to->dropped = from->dropped;
-	to->last_s = from->last_s;
 	to->flags |= from->flags & USAGE_F_AWAITS;
-	if (!(flags & USAGE_F_TAKE)) {
-		memcpy(to->bytes, from->bytes, sizeof(to->bytes));
-		memcpy(to->packets, from->packets, sizeof(to->packets));
-		to->first_s = from->first_s;
-	}
+	if (flags & USAGE_F_TAKE)
+		to->counts.last_s = from->counts.last_s;
+	else
+		to->counts = from->counts;
 	if (!(flags & USAGE_F_QUOTA))
 		memcpy(to->quota, from->quota, sizeof(to->quota));
 	if (!(flags & USAGE_F_RESUME))

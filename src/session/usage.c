@@ -38,7 +38,7 @@ void usage_settle(const struct usage_at *at)
 		int64_t *left = left_of(at, side);
 		int64_t used = u->granted[side] - *left;
 
-		u->bytes[side] += (uint64_t)used;
+		u->counts.bytes[side] += (uint64_t)used;
 		quota_use(u, USAGE_TOTAL, used);
 		quota_use(u, side == SIDE_UP ? USAGE_UP : USAGE_DOWN, used);
 		u->granted[side] = 0;
@@ -51,11 +51,11 @@ static int64_t counted(const struct usage *u, enum usage_volume volume)
 {
 	switch (volume) {
 	case USAGE_UP:
-		return (int64_t)u->bytes[SIDE_UP];
+		return (int64_t)u->counts.bytes[SIDE_UP];
 	case USAGE_DOWN:
-		return (int64_t)u->bytes[SIDE_DOWN];
+		return (int64_t)u->counts.bytes[SIDE_DOWN];
 	default:
-		return (int64_t)(u->bytes[SIDE_UP] + u->bytes[SIDE_DOWN]);
+		return (int64_t)(u->counts.bytes[SIDE_UP] + u->counts.bytes[SIDE_DOWN]);
 	}
 }
 
@@ -92,11 +92,7 @@ void usage_restart(const struct usage_at *at)
 {
 	struct usage *u = at->usage;
 
-	for (unsigned side = 0; side < SIDES; side++) {
-		u->bytes[side] = 0;
-		u->packets[side] = 0;
-	}
-	u->first_s = 0;
+	u->counts = (struct usage_counts){.last_s = u->counts.last_s};
 }
 
 // Bytes until the next mark of this kind; a mark that was passed and not yet reported is due at once.

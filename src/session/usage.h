@@ -48,10 +48,10 @@ static inline bool usage_count_line(struct session_line *line, uint32_t bytes)
 
 static inline bool usage_count(struct usage *usage, enum side side, uint32_t bytes, uint32_t now_s)
 {
-	usage->packets[side]++;
+	usage->counts.packets[side]++;
 	usage->left[side] -= bytes;
-	usage->last_s = now_s;
-	if (usage->first_s == 0)
-		usage->first_s = now_s;
+	usage->counts.last_s = now_s;
+	if (usage->counts.first_s == 0)
+		usage->counts.first_s = now_s;
 	return usage->left[side] <= 0;
 }

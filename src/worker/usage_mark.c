@@ -5,24 +5,18 @@
 
 #include "worker/ring.h"
 
-static bool event_post(struct worker *w, const struct pkt *p, unsigned number, unsigned hits,
-		       const struct usage *u)
+static bool event_post(struct worker *w, const struct pkt *p, unsigned hits, const struct usage *u)
 {
 	uint32_t slot = session_ref_index(p->ref);
 	struct usage_event event = {
 		.slot = slot,
 		.version = w->table.cold[slot].version,
-		.place = (uint8_t)number,
 		.hits = (uint8_t)hits,
 		.serial = u->serial,
 	};
 
-	if (hits & USAGE_HIT_TAKES) {
-		memcpy(event.bytes, u->bytes, sizeof(event.bytes));
-		memcpy(event.packets, u->packets, sizeof(event.packets));
-		event.first_s = u->first_s;
-		event.last_s = u->last_s;
-	}
+	if (hits & USAGE_HIT_TAKES)
+		event.counts = u->counts;
 	return rte_ring_sp_enqueue_elem(w->usage_events, &event, sizeof(event)) == 0;
 }
 
@@ -33,7 +27,7 @@ void usage_mark(struct worker *w, const struct pkt *p, unsigned number)
 
 	usage_settle(&at);
 	hits = usage_hits(&at);
-	if (hits && event_post(w, p, number, hits, at.usage)) {
+	if (hits && event_post(w, p, hits, at.usage)) {
 		if (hits & USAGE_HIT_TAKES)
 			usage_restart(&at);
 		worker_count(w, COUNTER_usage_marks, 1);

@@ -10,12 +10,11 @@
 #include "worker/worker.h"
 
 struct usage_event {
-	uint32_t slot, version;                // of the session
-	uint8_t place;                         // number of the usage
-	uint8_t hits;                          // USAGE_HIT_ bits
-	uint16_t serial;                       // of its URR (rules/model.h)
-	uint32_t first_s, last_s;              // as in struct usage
-	uint64_t bytes[SIDES], packets[SIDES]; // zero unless the hits take them (USAGE_HIT_TAKES)
+	uint32_t slot, version; // of the session
+	uint16_t serial;        // of its URR (rules/model.h)
+	uint8_t hits;           // USAGE_HIT_ bits
+	uint8_t spare[5];
+	struct usage_counts counts; // zero unless the hits take them (USAGE_HIT_TAKES)
 };
 
 // Worker: the grant of this usage of the packet's session is used up.

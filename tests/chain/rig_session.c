@@ -329,8 +329,8 @@ static void usage_left(struct rig_usage *sum, const struct policy *policy)
 {
 	for (unsigned i = 0; policy && i < policy->n_usages; i++)
 		for (unsigned side = 0; side < SIDES; side++) {
-			sum->bytes[side] += policy->usages[i].bytes[side];
-			sum->packets[side] += policy->usages[i].packets[side];
+			sum->bytes[side] += policy->usages[i].counts.bytes[side];
+			sum->packets[side] += policy->usages[i].counts.packets[side];
 		}
 }
 

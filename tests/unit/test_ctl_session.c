@@ -156,7 +156,7 @@ static struct policy *policy_give(struct n4_session *session)
 	meters[SIDE_DOWN].cost = down[3].cost[0] = meter_cost_of(qer->mbr_down_bps);
 	down[3].tat[0] = clock_now_ns() * METER_UNITS_PER_NS + worker.meter_burst / 2;
 	policy->usages[0] = (struct usage){
-		.bytes = {1000, 3857600},
+		.counts.bytes = {1000, 3857600},
 		.dropped = 7,
 		.threshold = {(int64_t)session->rules->urrs[0].threshold.total, USAGE_NONE,
 			      USAGE_NONE},

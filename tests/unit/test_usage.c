@@ -74,8 +74,8 @@ static void take(struct model *m)
 	struct usage_at at = usage_find(&table, 0, 0);
 
 	for (unsigned side = 0; side < SIDES; side++) {
-		CU_ASSERT_EQUAL(at.usage->bytes[side], m->bytes[side]);
-		m->reported += at.usage->bytes[side];
+		CU_ASSERT_EQUAL(at.usage->counts.bytes[side], m->bytes[side]);
+		m->reported += at.usage->counts.bytes[side];
 		m->bytes[side] = 0;
 	}
 	usage_restart(&at);
@@ -101,7 +101,7 @@ static void replace(struct rules *rules, struct model *m, bool takes)
 	policy->usages[0].flags |= takes ? USAGE_F_TAKE : 0;
 	old = session_policy_set(&table, 0, policy, 0, 0);
 	for (unsigned side = 0; old && side < SIDES; side++) {
-		CU_ASSERT_EQUAL(old->usages[0].bytes[side], m->bytes[side]);
+		CU_ASSERT_EQUAL(old->usages[0].counts.bytes[side], m->bytes[side]);
 		m->reported += takes ? m->bytes[side] : 0;
 		m->bytes[side] = takes ? 0 : m->bytes[side];
 	}
@@ -211,12 +211,12 @@ static void test_places(void)
 	CU_ASSERT(rules_urr_lookup(rules, 9)->place == 1 && rules_urr_lookup(rules, 9)->fresh);
 	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
 	policy = session_policy_set(&table, 0, policy, 0, 0);
-	CU_ASSERT_EQUAL(policy->usages[0].bytes[SIDE_UP], 100);
+	CU_ASSERT_EQUAL(policy->usages[0].counts.bytes[SIDE_UP], 100);
 	CU_ASSERT_EQUAL(policy->meters[1].side[SIDE_UP].tat, 222);
 	CU_ASSERT(up.tat[0] == 0 && up.tat[1] == 222 && up.left == 0);
 	policy_free(policy);
 	policy = session_policy_set(&table, 0, NULL, 0, 0);
-	CU_ASSERT_EQUAL(policy->usages[0].bytes[SIDE_UP], 0);
+	CU_ASSERT_EQUAL(policy->usages[0].counts.bytes[SIDE_UP], 0);
 	policy_free(policy);
 	rules_free(rules);
 }
@@ -253,7 +253,7 @@ static void test_start(void)
 		session_policy_set(&table, 0, policy, 0, 0);
 		rules_settled(rules);
 		at = usage_find(&table, 0, 0);
-		CU_ASSERT(at.line[0] == NULL && policy->usages[0].first_s == 0);
+		CU_ASSERT(at.line[0] == NULL && policy->usages[0].counts.first_s == 0);
 		CU_ASSERT_EQUAL(count(SIDE_UP, 100, &marked), rows[i].awaits ? USAGE_HIT_START : 0);
 		CU_ASSERT_EQUAL(marked, rows[i].awaits);
 		if (rows[i].awaits) {
@@ -263,14 +263,16 @@ static void test_start(void)
 			usage_grant(&at);
 		}
 		CU_ASSERT_EQUAL(count(SIDE_UP, 100, &marked), 0);
-		CU_ASSERT(policy->usages[0].first_s == 1 && policy->usages[0].last_s == 1);
+		CU_ASSERT(policy->usages[0].counts.first_s == 1 &&
+			  policy->usages[0].counts.last_s == 1);
 		// A block for another reason: traffic goes on. A report is taken: it begins anew with the next.
 		CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
 		policy->usages[0].flags |= USAGE_F_TAKE;
 		policy_free(session_policy_set(&table, 0, policy, 0, 0));
-		CU_ASSERT(policy->usages[0].first_s == 0 && policy->usages[0].last_s == 1);
+		CU_ASSERT(policy->usages[0].counts.first_s == 0 &&
+			  policy->usages[0].counts.last_s == 1);
 		CU_ASSERT_EQUAL(count(SIDE_UP, 100, &marked), 0);
-		CU_ASSERT_EQUAL(policy->usages[0].packets[SIDE_UP], 1);
+		CU_ASSERT_EQUAL(policy->usages[0].counts.packets[SIDE_UP], 1);
 		policy_free(session_policy_set(&table, 0, NULL, 0, 0));
 		rules_free(rules);
 	}
