@@ -40,7 +40,7 @@ static struct prefix prefix_of(const char *text)
 	return prefix;
 }
 
-static struct addr addr_of(const char *text)
+struct addr rig_addr(const char *text)
 {
 	struct addr addr;
 
@@ -139,8 +139,8 @@ static void iface_fill(const struct rig *rig, unsigned iface, struct neigh_iface
 	ret->addrs[ret->n_addrs++] = prefix_of(RIG_N6_ADDR6 "/64");
 	if (rig->conf.no_gateway)
 		return;
-	ret->gateway_v4 = addr_of(RIG_DN);
-	ret->gateway_v6 = addr_of(RIG_DN6);
+	ret->gateway_v4 = rig_addr(RIG_DN);
+	ret->gateway_v6 = rig_addr(RIG_DN6);
 }
 
 static void add_iface(struct rig *rig, unsigned w, unsigned iface)
@@ -283,17 +283,17 @@ static void make_neigh(struct rig *rig)
 		.io = control_neigh_io(&rig->control),
 		.stats = &rig->control.stats,
 		.udp6_cksum = !rig->conf.no_udp6_cksum,
-		.n4 = addr_of(RIG_N4_ADDR),
+		.n4 = rig_addr(RIG_N4_ADDR),
 	};
 
 	for (unsigned i = 0; i < RIG_IFACES; i++)
 		iface_fill(rig, i, &conf.ifaces[i]);
 	if (rig->conf.policies) {
 		conf.n_policies = 2;
-		conf.policies[0] = (struct neigh_policy){RIG_N6, addr_of(RIG_HOP),
-							 addr_of(RIG_HOP6)};
+		conf.policies[0] = (struct neigh_policy){RIG_N6, rig_addr(RIG_HOP),
+							 rig_addr(RIG_HOP6)};
 		conf.policies[1] = (struct neigh_policy){.iface = RIG_N6,
-							 .next_hop_v4 = addr_of(RIG_HOP2)};
+							 .next_hop_v4 = rig_addr(RIG_HOP2)};
 	}
 	rig->control.mbufs = rig->pool;
 	rig->control.neigh = neigh_new(&conf);

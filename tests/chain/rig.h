@@ -129,6 +129,8 @@ struct rig_session {
 // Starts EAL once in the process. Ends the process with a message on failure, as do all makers here: a test
 // cannot go on.
 void rig_die(const char *what) __attribute__((noreturn));
+// The address that is written so.
+struct addr rig_addr(const char *text);
 struct rig *rig_new(const struct rig_conf *conf);
 void rig_free(struct rig *rig);
 
@@ -197,6 +199,10 @@ void rig_session_add(struct rig *rig, uint32_t n, const struct rules *rules,
 		     struct rig_session *ret);
 // Gives the session other rules, with the same tunnels of its own. Settles.
 void rig_session_change(struct rig *rig, struct rig_session *s, const struct rules *rules);
+// The command to its owner that gives a session these rules of the arena, and a tunnel in its down line: for tests that
+// post it themselves.
+struct mail *rig_session_mail(const struct rig_session *s, uint32_t rules,
+			      struct session_place line_out);
 void rig_session_del(struct rig *rig, struct rig_session *s);
 // The halves of rig_session_del(), for tests of what happens between: 1 takes it out of the locators and
 // posts the command, 2 gives the slot back.

@@ -9,11 +9,7 @@
 
 static struct in_addr in_addr_of(const char *text)
 {
-	struct addr addr;
-
-	if (addr_parse(text, &addr) != 0)
-		rig_die(text);
-	return (struct in_addr){.s_addr = addr.v4};
+	return (struct in_addr){.s_addr = rig_addr(text).v4};
 }
 
 static void gate_up(struct rules *rules, uint32_t n)

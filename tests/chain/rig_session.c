@@ -109,6 +109,25 @@ struct rules *rig_rules_new(uint32_t n)
 	return rules;
 }
 
+struct mail *rig_session_mail(const struct rig_session *s, uint32_t rules,
+			      struct session_place line_out)
+{
+	struct mail *mail = mail_new(MAIL_SESSION_SET, NULL, NULL);
+
+	if (!mail)
+		rig_die("no memory for a command");
+	mail->session.image = (struct session_image){
+		.slot = s->slot.index,
+		.version = s->slot.version,
+		.teid = s->teid,
+		.rules = rules,
+		.ue_v4 = s->ue_v4.v4,
+		.line_out = line_out,
+	};
+	memcpy(&mail->session.image.ue_v6, s->ue_v6.v6, sizeof(mail->session.image.ue_v6));
+	return mail;
+}
+
 static void image_fill(const struct rig_session *s, const struct compiled *compiled,
 		       struct session_image *ret)
 {
@@ -128,18 +147,9 @@ static void image_fill(const struct rig_session *s, const struct compiled *compi
 		};
 }
 
-static struct addr addr_of(const char *text)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) != 0)
-		rig_die(text);
-	return addr;
-}
-
 static struct addr n3_addr(const struct rig *rig)
 {
-	return addr_of(rig->conf.v6 ? RIG_N3_ADDR6 : RIG_N3_ADDR);
+	return rig_addr(rig->conf.v6 ? RIG_N3_ADDR6 : RIG_N3_ADDR);
 }
 
 static void far_to_v6(struct far_rule *far)
@@ -151,7 +161,7 @@ static void far_to_v6(struct far_rule *far)
 	if (far->ohc != OHC_GTPU_UDP_V4 && far->ohc != OHC_UDP_V4)
 		return;
 	snprintf(text, sizeof(text), "fd00:%x::%x", v4[2], v4[3]);
-	addr = addr_of(text);
+	addr = rig_addr(text);
 	far->ohc = far->ohc == OHC_UDP_V4 ? OHC_UDP_V6 : OHC_GTPU_UDP_V6;
 	far->v4.s_addr = 0;
 	memcpy(&far->v6, addr.v6, sizeof(addr.v6));
@@ -449,7 +459,7 @@ uint32_t rig_user_at(const struct rig *rig, uint8_t qfi)
 size_t rig_outer_write(const struct rig *rig, uint16_t sport, size_t bytes, uint8_t *frame)
 {
 	uint8_t *ip = frame + eth_to(rig, RIG_N3, rig->conf.v6, frame);
-	struct addr gnb = addr_of(rig->conf.v6 ? RIG_GNB6 : RIG_GNB), n3 = n3_addr(rig);
+	struct addr gnb = rig_addr(rig->conf.v6 ? RIG_GNB6 : RIG_GNB), n3 = n3_addr(rig);
 	uint8_t *udp = frame + rig_gtpu_at(rig) - UDP_BYTES;
 	uint16_t udp_bytes = (uint16_t)(UDP_BYTES + bytes);
 
@@ -481,7 +491,7 @@ static size_t tunnel_write(const struct rig *rig, const struct rig_session *s, u
 size_t rig_frame_solicit(const struct rig *rig, const struct rig_session *s, const char *source,
 			 uint8_t *frame)
 {
-	struct addr src = addr_of(source), all_routers = addr_of("ff02::2");
+	struct addr src = rig_addr(source), all_routers = rig_addr("ff02::2");
 	uint8_t *ip = frame + rig_user_at(rig, 1);
 	uint8_t *icmp = ip + IP6_BYTES;
 	uint16_t cksum;
@@ -497,7 +507,7 @@ size_t rig_frame_solicit(const struct rig *rig, const struct rig_session *s, con
 
 static struct addr dn_of(const struct rig_flow *flow)
 {
-	return addr_of(flow->dn ? flow->dn : flow->v6 ? RIG_SERVER6 : RIG_SERVER);
+	return rig_addr(flow->dn ? flow->dn : flow->v6 ? RIG_SERVER6 : RIG_SERVER);
 }
 
 size_t rig_frame_up(const struct rig *rig, const struct rig_session *s, const struct rig_flow *flow,
@@ -531,7 +541,7 @@ size_t rig_frame_error(const struct rig *rig, uint32_t teid, bool says, uint8_t 
 {
 	uint32_t at = eth_to(rig, RIG_N3, false, frame);
 	uint8_t *udp = frame + at + IP4_BYTES;
-	struct addr gnb = addr_of(RIG_GNB);
+	struct addr gnb = rig_addr(RIG_GNB);
 	uint32_t bytes = UDP_BYTES + GTPU_BYTES;
 
 	memset(udp, 0, UDP_BYTES + GTPU_BYTES);
@@ -543,7 +553,7 @@ size_t rig_frame_error(const struct rig *rig, uint32_t teid, bool says, uint8_t 
 	be16_put(udp, GTPU_PORT);
 	be16_put(udp + 2, GTPU_PORT);
 	be16_put(udp + 4, (uint16_t)bytes);
-	ip4_write((struct ip4_head *)(frame + at), gnb.v4, addr_of(RIG_N3_ADDR).v4, IPPROTO_UDP,
+	ip4_write((struct ip4_head *)(frame + at), gnb.v4, rig_addr(RIG_N3_ADDR).v4, IPPROTO_UDP,
 		  bytes);
 	return at + IP4_BYTES + bytes;
 }

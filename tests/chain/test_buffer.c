@@ -56,18 +56,9 @@ static void change_to(struct rig *rig, struct rig_session *s, enum rig_variant v
 static void change_post(struct rig *rig, const struct rig_session *s,
 			const struct rig_session *other)
 {
-	struct mail *mail = mail_new(MAIL_SESSION_SET, NULL, NULL);
+	struct session_place to = {.teid = rte_cpu_to_be_32(s->gnb_teid), .peer = other->peer};
+	struct mail *mail = rig_session_mail(s, other->rules, to);
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mail);
-	mail->session.image = (struct session_image){
-		.slot = s->slot.index,
-		.version = s->slot.version,
-		.teid = s->teid,
-		.rules = other->rules,
-		.ue_v4 = s->ue_v4.v4,
-		.line_out = {.teid = rte_cpu_to_be_32(s->gnb_teid), .peer = other->peer},
-	};
-	memcpy(&mail->session.image.ue_v6, s->ue_v6.v6, 8);
 	mail_post(rig->control.workers[s->slot.owner], mail);
 }
 

@@ -40,15 +40,6 @@ static void each_rig(void (*test)(struct rig *rig))
 		}
 }
 
-static struct addr addr_of(const char *text)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) != 0)
-		rig_die(text);
-	return addr;
-}
-
 static uint64_t refused(const struct rig *rig)
 {
 	return rig_drops(rig, DROP_unknown_teid) + rig_drops(rig, DROP_stale_reference);
@@ -71,13 +62,13 @@ static const uint8_t *check_answer(const struct rig *rig, const uint8_t *frame, 
 	CU_ASSERT_EQUAL_FATAL(frame_bytes, rig_gtpu_at(rig) + bytes);
 	if (rig->conf.v6) {
 		CU_ASSERT_EQUAL(ip6_check(ip6, IP6_BYTES + udp_bytes), DROP_NONE);
-		CU_ASSERT_TRUE(ip6_eq(ip6->src, addr_of(RIG_N3_ADDR6).v6));
-		CU_ASSERT_TRUE(ip6_eq(ip6->dst, addr_of(RIG_GNB6).v6));
+		CU_ASSERT_TRUE(ip6_eq(ip6->src, rig_addr(RIG_N3_ADDR6).v6));
+		CU_ASSERT_TRUE(ip6_eq(ip6->dst, rig_addr(RIG_GNB6).v6));
 		pseudo = cksum_pseudo6(ip6->src, ip6->dst, IPPROTO_UDP, udp_bytes);
 	} else {
 		CU_ASSERT_EQUAL(ip4_check(ip4, IP4_BYTES + udp_bytes), DROP_NONE);
-		CU_ASSERT_EQUAL(ip4->src, addr_of(RIG_N3_ADDR).v4);
-		CU_ASSERT_EQUAL(ip4->dst, addr_of(RIG_GNB).v4);
+		CU_ASSERT_EQUAL(ip4->src, rig_addr(RIG_N3_ADDR).v4);
+		CU_ASSERT_EQUAL(ip4->dst, rig_addr(RIG_GNB).v4);
 		pseudo = cksum_pseudo4(ip4->src, ip4->dst, IPPROTO_UDP, udp_bytes);
 	}
 	CU_ASSERT_EQUAL(rte_be_to_cpu_16(udp->sport), GTPU_PORT);
@@ -95,7 +86,7 @@ static const uint8_t *check_answer(const struct rig *rig, const uint8_t *frame, 
 static void check_error(const struct rig *rig, const uint8_t *frame, size_t bytes, uint32_t teid)
 {
 	bool v6 = rig->conf.v6;
-	struct addr local = addr_of(v6 ? RIG_N3_ADDR6 : RIG_N3_ADDR);
+	struct addr local = rig_addr(v6 ? RIG_N3_ADDR6 : RIG_N3_ADDR);
 	const uint8_t *gtpu = check_answer(rig, frame, bytes, GTPU_PORT, v6 ? 40 : 28);
 
 	CU_ASSERT_EQUAL(gtpu[0], 0x36); // version 1, PT, E, S
@@ -114,7 +105,7 @@ static void check_error(const struct rig *rig, const uint8_t *frame, size_t byte
 // Sends a G-PDU of the flow for this TEID. Gives the length of what came back, into `frame`.
 static size_t send_gpdu(struct rig *rig, uint32_t teid, unsigned via, uint8_t *frame)
 {
-	struct rig_session nobody = {.teid = teid, .ue_v4 = addr_of("10.45.0.1")};
+	struct rig_session nobody = {.teid = teid, .ue_v4 = rig_addr("10.45.0.1")};
 	size_t bytes = rig_frame_up(rig, &nobody, &flow, frame);
 
 	be16_put(frame + rig_gtpu_at(rig) - UDP_BYTES, SPORT);
@@ -327,18 +318,9 @@ static void end_marker_in(struct rig *rig)
 static void switch_post(struct rig *rig, const struct rig_session *s,
 			const struct rig_session *other)
 {
-	struct mail *mail = mail_new(MAIL_SESSION_SET, NULL, NULL);
+	struct session_place to = {.teid = rte_cpu_to_be_32(RIG_GNB2_TEID), .peer = other->peer};
+	struct mail *mail = rig_session_mail(s, s->rules, to);
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mail);
-	mail->session.image = (struct session_image){
-		.slot = s->slot.index,
-		.version = s->slot.version,
-		.teid = s->teid,
-		.rules = s->rules,
-		.ue_v4 = s->ue_v4.v4,
-		.line_out = {.teid = rte_cpu_to_be_32(RIG_GNB2_TEID), .peer = other->peer},
-	};
-	memcpy(&mail->session.image.ue_v6, s->ue_v6.v6, 8);
 	mail->session.n_end_markers = 1;
 	mail->session.end_markers[0] = (struct session_place){.teid = rte_cpu_to_be_32(s->gnb_teid),
 							      .peer = s->peer};
@@ -366,7 +348,7 @@ static void path_switch_in(struct rig *rig)
 	uint8_t frame[RIG_FRAME_MAX];
 	size_t bytes;
 
-	rules_far_lookup(rules, 1)->v4.s_addr = addr_of(RIG_GNB2).v4;
+	rules_far_lookup(rules, 1)->v4.s_addr = rig_addr(RIG_GNB2).v4;
 	rig_session_add(rig, 0, NULL, &s);
 	rig_session_add(rig, 1, rules, &other);
 	rules_free(rules);

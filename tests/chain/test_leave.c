@@ -35,26 +35,17 @@ static void each_setting(void (*test)(const struct setting *s))
 		}
 }
 
-static struct addr addr_of(const char *text)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) != 0)
-		rig_die(text);
-	return addr;
-}
-
 // As the rig writes the rules' addresses where its tunnels are over IPv6.
 static struct addr end_of(const struct setting *s, const char *text)
 {
-	struct addr addr = addr_of(text);
+	struct addr addr = rig_addr(text);
 	const uint8_t *v4 = (const uint8_t *)&addr.v4;
 	char v6[ADDR_STRLEN];
 
 	if (!s->over6)
 		return addr;
 	snprintf(v6, sizeof(v6), "fd00:%x::%x", v4[2], v4[3]);
-	return addr_of(v6);
+	return rig_addr(v6);
 }
 
 static void session_new(const struct setting *s, struct rules *rules, struct rig_session *ret)
@@ -117,7 +108,7 @@ static const uint8_t *check_udp(const struct setting *s, const uint8_t *frame, s
 		CU_ASSERT_EQUAL(rte_be_to_cpu_32(ip6->flow), 0x60000000u | (uint32_t)tos << 20);
 		CU_ASSERT_EQUAL(rte_be_to_cpu_16(ip6->payload), udp_bytes);
 		CU_ASSERT_EQUAL(ip6->next, IPPROTO_UDP);
-		CU_ASSERT_TRUE(ip6_eq(ip6->src, addr_of(from).v6) && ip6_eq(ip6->dst, end->v6));
+		CU_ASSERT_TRUE(ip6_eq(ip6->src, rig_addr(from).v6) && ip6_eq(ip6->dst, end->v6));
 		sum += cksum_pseudo6(ip6->src, ip6->dst, IPPROTO_UDP, udp_bytes);
 		CU_ASSERT_EQUAL(cksum_fold(sum), 0xffff);
 	} else {
@@ -126,7 +117,7 @@ static const uint8_t *check_udp(const struct setting *s, const uint8_t *frame, s
 		CU_ASSERT_EQUAL(rte_be_to_cpu_16(ip4->total), IP4_BYTES + udp_bytes);
 		CU_ASSERT_EQUAL(ip4->tos, tos);
 		CU_ASSERT_EQUAL(ip4->proto, IPPROTO_UDP);
-		CU_ASSERT_TRUE(ip4->src == addr_of(from).v4 && ip4->dst == end->v4);
+		CU_ASSERT_TRUE(ip4->src == rig_addr(from).v4 && ip4->dst == end->v4);
 		CU_ASSERT_EQUAL(udp->cksum, 0);
 	}
 	CU_ASSERT_EQUAL(rte_be_to_cpu_16(udp->sport), port);
@@ -203,7 +194,7 @@ static void udp_too_big(void)
 
 static int take(struct rig *rig, const char *text, uint16_t port, uint16_t *ret_peer)
 {
-	struct addr addr = addr_of(text);
+	struct addr addr = rig_addr(text);
 
 	return neigh_udp_take(rig->control.neigh, RIG_N6, &addr, port, ret_peer);
 }

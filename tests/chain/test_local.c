@@ -83,15 +83,6 @@ static void golden_kinds(void)
 
 // --- echoes ----------------------------------------------------------------------------------------------
 
-static struct addr addr_of(const char *text)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) != 0)
-		rig_die(text);
-	return addr;
-}
-
 static const uint8_t sender_mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 1, 9};
 
 static uint32_t ping_build(const struct rig *rig, unsigned iface, const struct addr *from,
@@ -169,7 +160,7 @@ static void pings(void)
 
 	for (unsigned i = 0; i < RTE_DIM(rows); i++)
 		for (unsigned k = 0; k < RTE_DIM(sizes); k++) {
-			struct addr from = addr_of(rows[i].from), to = addr_of(rows[i].to);
+			struct addr from = rig_addr(rows[i].from), to = rig_addr(rows[i].to);
 			uint32_t bytes = ping_build(rig, rows[i].iface, &from, &to, sizes[k], in);
 			size_t left;
 
@@ -190,7 +181,7 @@ static void pings(void)
 static void gtpu_echoes(void)
 {
 	struct rig *rig = chain_rig(1);
-	struct addr gnb = addr_of(RIG_GNB), own = addr_of(RIG_N3_ADDR);
+	struct addr gnb = rig_addr(RIG_GNB), own = rig_addr(RIG_N3_ADDR);
 	uint8_t in[RIG_FRAME_MAX], out[RIG_FRAME_MAX];
 
 	for (unsigned with_sequence = 0; with_sequence < 2; with_sequence++) {

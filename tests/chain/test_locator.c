@@ -17,15 +17,6 @@ static struct prefix prefix_of(const char *text)
 	return prefix;
 }
 
-static struct addr addr_of(const char *text)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) != 0)
-		rig_die(text);
-	return addr;
-}
-
 // The rig's pools are those of RIG_N6; another interface has an address space of its own.
 static void addresses(void)
 {
@@ -49,8 +40,8 @@ static void addresses(void)
 	const struct locator_iface *li = &loc->iface[RIG_N6];
 
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		struct addr addr = addr_of(rows[i].addr),
-			    same = addr_of(rows[i].same ? rows[i].same : rows[i].addr);
+		struct addr addr = rig_addr(rows[i].addr),
+			    same = rig_addr(rows[i].same ? rows[i].same : rows[i].addr);
 		struct session_ref ref = session_ref_make(3, 100 + i, 7),
 				   other = session_ref_make(1, i, 8), got;
 		uint64_t key = locator_dense_key(&addr);
@@ -193,7 +184,7 @@ static void teids(void)
 {
 	struct rig *rig = chain_rig(1);
 	struct locator *loc = rig->locator;
-	struct addr a = addr_of("10.10.3.1"), b = addr_of("10.10.4.1");
+	struct addr a = rig_addr("10.10.3.1"), b = rig_addr("10.10.4.1");
 	struct locator_teid_key key = locator_teid_key(0x1234, 4, (const uint8_t *)&a.v4);
 
 	CU_ASSERT_EQUAL(locator_teid_add(loc, 0x1234, &a, session_ref_make(1, 2, 0x1234)), 0);

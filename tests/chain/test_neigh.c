@@ -22,15 +22,6 @@
 static const uint8_t host_mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 7, 7};
 static const uint8_t other_mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 8, 8};
 
-static struct addr addr_of(const char *text)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) != 0)
-		rig_die(text);
-	return addr;
-}
-
 static struct rig *rig_start(const struct rig_conf *given)
 {
 	struct rig_conf conf = *given;
@@ -204,7 +195,7 @@ static struct rig *rig_waiting(const struct wait *wait, unsigned n_workers, stru
 static bool is_about(const struct wait *wait, const uint8_t *question)
 {
 	const char *text = !wait->up ? RIG_GNB : wait->dn ? wait->dn : wait->v6 ? RIG_DN6 : RIG_DN;
-	struct addr target = addr_of(text);
+	struct addr target = rig_addr(text);
 
 	if (target.family == ADDR_V4)
 		return be16_get(question + 12) == ETH_TYPE_ARP &&
@@ -420,7 +411,7 @@ static void check_advert(const struct heard *heard, const struct addr *from,
 {
 	const struct ip6_head *ip = (const struct ip6_head *)(heard->reply + ETH_BYTES);
 	bool to_all = addr_is_unspecified(from);
-	struct addr all_nodes = addr_of("ff02::1");
+	struct addr all_nodes = rig_addr("ff02::1");
 
 	CU_ASSERT_EQUAL(memcmp(heard->reply + ETH_BYTES + IP6_BYTES + 8, about->v6, 16), 0);
 	CU_ASSERT_EQUAL(memcmp(heard->reply + ETH_BYTES + IP6_BYTES + 26, own, ETH_MAC_BYTES), 0);
@@ -445,7 +436,7 @@ static void check_arp_reply(const struct heard *heard, const struct addr *from,
 static void ask(const struct question *q)
 {
 	struct rig *rig = rig_start_known(2);
-	struct addr from = addr_of(q->from), about = addr_of(q->about);
+	struct addr from = rig_addr(q->from), about = rig_addr(q->about);
 	const uint8_t *own = rig->control.workers[0]->mac[q->iface].addr_bytes;
 	uint8_t frame[RIG_FRAME_MAX];
 	unsigned before = hops(rig);
@@ -482,7 +473,7 @@ static void claims(void)
 	struct rig *rig = rig_start_known(1);
 	const struct wait *wait = &waits[2];
 	uint8_t frame[RIG_FRAME_MAX], gateway[ETH_MAC_BYTES] = {2, 0, 0, 0, 1, RIG_N6 + 1};
-	struct addr own = addr_of(RIG_N6_ADDR), own6 = addr_of(RIG_N6_ADDR6);
+	struct addr own = rig_addr(RIG_N6_ADDR), own6 = rig_addr(RIG_N6_ADDR6);
 	unsigned before = hops(rig);
 	struct rig_session s;
 

@@ -67,32 +67,23 @@ static const struct row rows[] = {
 	{RIG_SOLICIT, true, BY_LINE, 53, 0, {0}}, // what is no solicitation goes on as ever
 };
 
-static struct addr addr_of(const char *text)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) != 0)
-		rig_die(text);
-	return addr;
-}
-
 // As the rig writes the rules' addresses where its tunnels are over IPv6.
 static struct addr addr6_of(const char *text)
 {
-	struct addr addr = addr_of(text);
+	struct addr addr = rig_addr(text);
 	const uint8_t *v4 = (const uint8_t *)&addr.v4;
 	char v6[ADDR_STRLEN];
 
 	snprintf(v6, sizeof(v6), "fd00:%x::%x", v4[2], v4[3]);
-	return addr_of(v6);
+	return rig_addr(v6);
 }
 
 static void check_outer4(const struct left *left, const struct ip4_head *ip, uint32_t udp_bytes)
 {
 	CU_ASSERT_EQUAL(ip4_check(ip, IP4_BYTES + udp_bytes), DROP_NONE);
 	CU_ASSERT_EQUAL(rte_be_to_cpu_16(ip->total), IP4_BYTES + udp_bytes);
-	CU_ASSERT_EQUAL(ip->src, addr_of(RIG_N3_ADDR).v4);
-	CU_ASSERT_EQUAL(ip->dst, addr_of(left->to).v4);
+	CU_ASSERT_EQUAL(ip->src, rig_addr(RIG_N3_ADDR).v4);
+	CU_ASSERT_EQUAL(ip->dst, rig_addr(left->to).v4);
 	CU_ASSERT_EQUAL(ip->tos, left->tos);
 }
 
@@ -102,7 +93,7 @@ static void check_outer6(const struct left *left, const struct ip6_head *ip, uin
 
 	CU_ASSERT_EQUAL(ip6_check(ip, IP6_BYTES + udp_bytes), DROP_NONE);
 	CU_ASSERT_EQUAL(rte_be_to_cpu_16(ip->payload), udp_bytes);
-	CU_ASSERT_TRUE(ip6_eq(ip->src, addr_of(RIG_N3_ADDR6).v6));
+	CU_ASSERT_TRUE(ip6_eq(ip->src, rig_addr(RIG_N3_ADDR6).v6));
 	CU_ASSERT_TRUE(ip6_eq(ip->dst, addr6_of(left->to).v6));
 	CU_ASSERT_EQUAL(rte_be_to_cpu_32(ip->flow), 0x60000000u | (uint32_t)left->tos << 20);
 	CU_ASSERT_EQUAL(cksum_fold(pseudo + cksum_bytes(ip + 1, udp_bytes)), 0xffff);

@@ -56,15 +56,6 @@ static void allow(uint8_t *ip)
 	head->cksum = ip4_cksum(head);
 }
 
-static struct addr addr_of(const char *text)
-{
-	struct addr addr;
-
-	if (addr_parse(text, &addr) != 0)
-		rig_die(text);
-	return addr;
-}
-
 // The ICMP error at `ip`: of one of our addresses, to the sender of `user`, which it quotes.
 static void check_error(const uint8_t *ip, size_t bytes, const char *from, const uint8_t *user,
 			size_t user_bytes, unsigned type, unsigned code, uint32_t word)
@@ -72,7 +63,7 @@ static void check_error(const uint8_t *ip, size_t bytes, const char *from, const
 	bool v6 = *ip >> 4 == 6;
 	size_t head = v6 ? IP6_BYTES : IP4_BYTES, most = v6 ? 1280 : 576;
 	const uint8_t *icmp = ip + head;
-	struct addr source = ip_source(ip), to = ip_destination(ip), ours = addr_of(from);
+	struct addr source = ip_source(ip), to = ip_destination(ip), ours = rig_addr(from);
 	struct addr sender = ip_source(user);
 	uint64_t pseudo = 0;
 
@@ -499,7 +490,7 @@ static void outer_one(struct rig *rig, const struct rig_session *s, bool v6, uns
 		ip4_ttl_dec((struct ip4_head *)(frame + ETH_BYTES));
 	CU_ASSERT_EQUAL(memcmp(user, frame + ETH_BYTES, size), 0);
 	if (rig->conf.v6) {
-		struct addr n3 = addr_of(RIG_N3_ADDR6), gnb = addr_of(RIG_GNB6);
+		struct addr n3 = rig_addr(RIG_N3_ADDR6), gnb = rig_addr(RIG_GNB6);
 		uint64_t pseudo = cksum_pseudo6(n3.v6, gnb.v6, IPPROTO_UDP, whole.total);
 
 		CU_ASSERT_EQUAL(cksum_fold(pseudo + cksum_bytes(whole.bytes, whole.total)), 0xffff);

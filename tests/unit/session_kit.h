@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include <arpa/inet.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
 
 #include "base/clock.h"
@@ -26,7 +25,7 @@
 #include "session/locator.h"
 #include "session/slots.h"
 #include "session/ue_pool.h"
-#include "unit.h"
+#include "eal.h"
 #include "worker/mailbox.h"
 #include "worker/worker.h"
 
@@ -180,19 +179,6 @@ static int kit_send(void *ctx, const struct addr *local, const struct endpoint *
 
 // --- opening and closing ---------------------------------------------------------------------------------
 
-static inline void kit_eal(void)
-{
-	static bool ready;
-	char *argv[] = {"test",     "--no-huge",      "-m",          "256",
-			"--no-pci", "--no-telemetry", "--no-shconf", "--log-level=lib.*:error",
-			NULL};
-
-	if (ready)
-		return;
-	CU_ASSERT_FATAL(rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) >= 0);
-	ready = true;
-}
-
 static inline void kit_workers_open(const struct kit_conf *conf)
 {
 	for (unsigned i = 0; i < KIT_WORKERS; i++) {
@@ -230,7 +216,7 @@ static inline void kit_open(const struct kit_conf *conf)
 	struct n4_conf nc;
 	struct n4_env env = {0};
 
-	kit_eal();
+	unit_eal("256");
 	clock_stop();
 	log_level_set(LOG_LEVEL_ERROR);
 	memset(&kit, 0, sizeof(kit));

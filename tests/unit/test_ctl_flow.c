@@ -4,7 +4,7 @@
 
 #include <netinet/in.h>
 
-#include <rte_eal.h>
+#include "eal.h"
 #include <rte_malloc.h>
 
 #include "base/clock.h"
@@ -52,17 +52,13 @@ static struct worker *worker_open(unsigned id)
 static void open_all(void)
 {
 	static bool ready;
-	char *argv[] = {"test",     "--no-huge",      "-m",          "128",
-			"--no-pci", "--no-telemetry", "--no-shconf", "--log-level=lib.*:error",
-			NULL};
 	unsigned n;
 	const struct service *const *services = service_registry(&n);
 	char why[200];
 
-	if (!ready) {
-		CU_ASSERT_FATAL(rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) >= 0);
+	unit_eal("128");
+	if (!ready)
 		CU_ASSERT_EQUAL_FATAL(dispatch_init(services, n, why, sizeof(why)), 0);
-	}
 	ready = true;
 	clock_stop();
 	for (unsigned i = 0; i < WORKERS; i++)

@@ -6,30 +6,16 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 
-#include <rte_eal.h>
 #include <rte_memory.h>
 
+#include "eal.h"
 #include "packet/icmp.h"
-#include "unit.h"
-
-static void eal(void)
-{
-	static bool ready;
-	char *argv[] = {"test",     "--no-huge",      "-m",          "128",
-			"--no-pci", "--no-telemetry", "--no-shconf", "--log-level=lib.*:error",
-			NULL};
-
-	if (ready)
-		return;
-	CU_ASSERT_FATAL(rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) >= 0);
-	ready = true;
-}
 
 static struct flow_table table_of(uint32_t n)
 {
 	struct flow_table table;
 
-	eal();
+	unit_eal("128");
 	CU_ASSERT_EQUAL_FATAL(flow_table_init(&table, n, SOCKET_ID_ANY), 0);
 	return table;
 }
@@ -254,7 +240,7 @@ static void test_index(void)
 {
 	static const uint32_t each[] = {1, 8, 9, 10, 17, 64, 5000};
 
-	eal();
+	unit_eal("128");
 	for (unsigned i = 0; i < RTE_DIM(each); i++)
 		index_fill(each[i]);
 }

@@ -7,11 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_eal.h>
-
 #include "session/claims.h"
 #include "session/locator.h"
-#include "unit.h"
+#include "eal.h"
 
 #define N6 1
 #define SECOND 1000000000ull
@@ -348,13 +346,9 @@ static void claims_model(void)
 
 static int eal(void)
 {
-	char *argv[] = {"test",     "--no-huge",      "-m",          "128",
-			"--no-pci", "--no-telemetry", "--no-shconf", "--log-level=lib.*:error",
-			NULL};
 	struct prefix dense = prefix_of("10.1.0.0/24");
 
-	if (rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) < 0)
-		return -1;
+	unit_eal("128");
 	loc = locator_new(1024, 64, NULL);
 	return loc ? locator_pool_add(loc, N6, &dense) : -1;
 }

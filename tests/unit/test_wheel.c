@@ -6,26 +6,12 @@
 
 #include <stdlib.h>
 
-#include <rte_eal.h>
 #include <rte_memory.h>
 
-#include "unit.h"
+#include "eal.h"
 
 #define NUMBERS 2000u
 #define NONE 0xffffffffu
-
-static void eal(void)
-{
-	static bool ready;
-	char *argv[] = {"test",     "--no-huge",      "-m",          "64",
-			"--no-pci", "--no-telemetry", "--no-shconf", "--log-level=lib.*:error",
-			NULL};
-
-	if (ready)
-		return;
-	CU_ASSERT_FATAL(rte_eal_init(sizeof(argv) / sizeof(argv[0]) - 1, argv) >= 0);
-	ready = true;
-}
 
 // --- a user of the wheel ---------------------------------------------------------------------------------
 
@@ -42,7 +28,7 @@ static struct timer *timer_new(uint32_t now)
 {
 	struct timer *t = calloc(1, sizeof(*t));
 
-	eal();
+	unit_eal("64");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(t);
 	CU_ASSERT_EQUAL_FATAL(wheel_init(&t->wheel, NUMBERS, now, SOCKET_ID_ANY), 0);
 	t->now = now;
