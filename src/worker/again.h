@@ -1,8 +1,7 @@
 // Packets that a service sends on another way, which they take at the end of the turn.
 //
-// Worker. Between, such a packet is its mbuf with the struct pkt in the private area, in a list by mbuf->next; no
-// command comes between, so the lines and rules that it names stay. What it takes is bounded by what a turn takes
-// in: nothing goes round twice.
+// Worker. Between, such a packet is its mbuf with the struct pkt in the private area; no command comes between, so
+// the lines and rules that it names stay. What it takes is bounded by what a turn takes in: nothing goes round twice.
 
 #pragma once
 
@@ -12,16 +11,8 @@
 // names, of whatever worker, as if it had come in by `p->iface`.
 static inline void again_post(struct worker *w, struct pkt *p)
 {
-	struct rte_mbuf *m = p->mbuf;
-	struct again *again = &w->again;
-
-	*pkt_private(m) = *p;
-	m->next = NULL;
-	if (again->last)
-		again->last->next = m;
-	else
-		again->first = m;
-	again->last = m;
+	*pkt_private(p->mbuf) = *p;
+	mbuf_list_put(&w->again, p->mbuf);
 	p->chain = 0;
 }
 
@@ -33,14 +24,9 @@ static inline bool again_waits(const struct worker *w)
 // The next one; false: there is none. It is copied, since its mbuf may be another thread's before it has ended here.
 static inline bool again_take(struct worker *w, struct pkt *ret)
 {
-	struct rte_mbuf *m = w->again.first;
+	struct rte_mbuf *m = mbuf_list_take(&w->again);
 
-	if (!m)
-		return false;
-	w->again.first = m->next;
-	if (!m->next)
-		w->again.last = NULL;
-	m->next = NULL;
-	*ret = *pkt_private(m);
-	return true;
+	if (m)
+		*ret = *pkt_private(m);
+	return m != NULL;
 }

@@ -44,39 +44,14 @@ int buffers_init(struct buffers *buffers, const struct buffer_limits *limits,
 	return 0;
 }
 
-static struct rte_mbuf *list_take(struct buffer_list *list)
-{
-	struct rte_mbuf *m = list->first;
-
-	if (!m)
-		return NULL;
-	list->first = m->next;
-	if (!list->first)
-		list->last = NULL;
-	list->n--;
-	m->next = NULL;
-	return m;
-}
-
-static void list_put(struct buffer_list *list, struct rte_mbuf *m)
-{
-	m->next = NULL;
-	if (list->last)
-		list->last->next = m;
-	else
-		list->first = m;
-	list->last = m;
-	list->n++;
-}
-
 void buffers_fini(struct buffers *buffers)
 {
 	struct rte_mbuf *m;
 
 	for (uint32_t i = 0; i < buffers->n_records; i++) {
-		while ((m = list_take(&buffers->records[i].held)))
+		while ((m = mbuf_list_take(&buffers->records[i].held)))
 			rte_pktmbuf_free_seg(m);
-		while ((m = list_take(&buffers->records[i].pending)))
+		while ((m = mbuf_list_take(&buffers->records[i].pending)))
 			rte_pktmbuf_free_seg(m);
 	}
 	rte_free(buffers->records);
@@ -129,9 +104,9 @@ static void count_in(struct worker *w, struct buffer *b, uint32_t bytes)
 	worker_count(w, COUNTER_held, 1);
 }
 
-static struct pkt *take(struct worker *w, struct buffer *b, struct buffer_list *list)
+static struct pkt *take(struct worker *w, struct buffer *b, struct mbuf_list *list)
 {
-	struct rte_mbuf *m = list_take(list);
+	struct rte_mbuf *m = mbuf_list_take(list);
 	struct pkt *p;
 
 	if (!m)
@@ -145,8 +120,7 @@ static struct pkt *take(struct worker *w, struct buffer *b, struct buffer_list *
 	return p;
 }
 
-static void list_drop(struct worker *w, struct buffer *b, struct buffer_list *list,
-		      enum drop reason)
+static void list_drop(struct worker *w, struct buffer *b, struct mbuf_list *list, enum drop reason)
 {
 	struct pkt *p;
 
@@ -157,7 +131,7 @@ static void list_drop(struct worker *w, struct buffer *b, struct buffer_list *li
 // Why no further packet of so many bytes can be held, or DROP_NONE. What is held anew is not hindered by what is
 // still pending behind it.
 static enum drop room_for(const struct worker *w, const struct buffer *b,
-			  const struct buffer_list *list, uint32_t packets, uint32_t bytes)
+			  const struct mbuf_list *list, uint32_t packets, uint32_t bytes)
 {
 	const struct buffer_limits *limits = &w->buffers.limits;
 
@@ -198,7 +172,7 @@ static bool copy(struct worker *w, struct pkt *p)
 }
 
 // The packet's end, or its place in the list. One that was held before keeps its age.
-static void put(struct worker *w, struct buffer *b, struct buffer_list *list, struct pkt *p,
+static void put(struct worker *w, struct buffer *b, struct mbuf_list *list, struct pkt *p,
 		uint32_t packets, bool copied)
 {
 	enum drop why = room_for(w, b, list, packets, p->user_bytes);
@@ -217,7 +191,7 @@ static void put(struct worker *w, struct buffer *b, struct buffer_list *list, st
 	*pkt_private(p->mbuf) = *p;
 	count_in(w, b, p->user_bytes);
 	p->mbuf->packet_type |= copied;
-	list_put(list, p->mbuf);
+	mbuf_list_put(list, p->mbuf);
 }
 
 // --- episodes --------------------------------------------------------------------------------------------
@@ -420,7 +394,7 @@ void buffer_rules_changed(struct worker *w, uint32_t slot)
 			b->pending.last = b->held.last;
 		b->pending.first = b->held.first;
 		b->pending.n += b->held.n;
-		b->held = (struct buffer_list){0};
+		b->held = (struct mbuf_list){0};
 	}
 	if (b->pending.first)
 		line_close(w, b);
@@ -470,8 +444,7 @@ void buffer_again(struct worker *w, uint32_t slot)
 	buffer_settle(w, b);
 }
 
-static void list_expire(struct worker *w, struct buffer *b, struct buffer_list *list,
-			unsigned *left)
+static void list_expire(struct worker *w, struct buffer *b, struct mbuf_list *list, unsigned *left)
 {
 	uint32_t now = worker_ms(w);
 

@@ -19,9 +19,10 @@
 #include <rte_mempool.h>
 #include <rte_ring.h>
 
+#include "worker/mbuf_list.h"
+
 struct far;
 struct pkt;
-struct rte_mbuf;
 struct worker;
 
 #define BUFFER_RELEASE 64 // packets that one turn looks at anew
@@ -33,11 +34,6 @@ struct buffer_limits {
 	uint32_t all_packets, all_bytes; // of the worker
 };
 
-struct buffer_list {
-	struct rte_mbuf *first, *last; // by mbuf->next
-	uint32_t n;
-};
-
 // What a session holds, and what its SMF was told of it.
 struct buffer {
 	TAILQ_ENTRY(buffer) of_used;
@@ -45,11 +41,11 @@ struct buffer {
 	bool releasing;
 	uint8_t n_told;
 	uint32_t slot;
-	uint32_t packets, bytes;          // of both lists
-	struct buffer_list held, pending; // those held came before those pending
-	uint32_t hold_ms;                 // how long a packet is held
-	uint32_t episode_ms;              // how long an episode is at most
-	uint32_t release_ms;              // since when it is to be released
+	uint32_t packets, bytes;        // of both lists
+	struct mbuf_list held, pending; // those held came before those pending
+	uint32_t hold_ms;               // how long a packet is held
+	uint32_t episode_ms;            // how long an episode is at most
+	uint32_t release_ms;            // since when it is to be released
 	struct {
 		uint32_t far; // its id
 		uint32_t ms;  // when

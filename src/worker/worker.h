@@ -27,6 +27,7 @@
 #include "worker/flows.h"
 #include "worker/gather.h"
 #include "worker/limit.h"
+#include "worker/mbuf_list.h"
 
 #define WORKER_IFACES 16 // interfaces
 #define WORKER_BURST 64  // packets of one burst at most, from a queue or a ring
@@ -50,11 +51,6 @@ static_assert(sizeof(struct handoff) == 16, "four to a cache line");
 struct handoff_out {
 	unsigned n;
 	struct handoff entries[HANDOFF_BURST];
-};
-
-// Packets that go on at the end of the turn (worker/again.h).
-struct again {
-	struct rte_mbuf *first, *last;
 };
 
 struct worker_tx {
@@ -118,7 +114,7 @@ struct worker {
 	struct rte_ring *usage_events;  // this worker produces (worker/usage_mark.h)
 	struct rte_ring *buffer_events; // likewise (worker/buffer.h)
 	struct buffers buffers;
-	struct again again;
+	struct mbuf_list again; // packets that go on at the end of the turn (worker/again.h)
 	struct flows flows;
 	const struct acl *acls;     // [FLOW_PROFILES]; NULL: no chain has acl
 	uint32_t gather_seed;       // all workers' is the same

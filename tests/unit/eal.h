@@ -1,4 +1,6 @@
-// EAL for unit tests of what needs its memory: without hugepages, devices and files, once a process.
+// EAL for unit tests of what needs its memory: without hugepages, devices and files.
+//
+// Started once a process, by whichever test comes first.
 
 #pragma once
 
