@@ -35,13 +35,17 @@ void turn_reset(struct turn *t)
 	flow_lane_reset(&t->down.flows);
 }
 
+static __rte_always_inline void stamp(struct worker *w, bool sampled, enum stage stage)
+{
+	if (sampled)
+		profile_stamp(w, &w->stats.stage_cycles[stage]);
+}
+
 // Group g is parsed while the lines of group g-1 and the locators' words of the downlink packets of g-1 come
 // in; those words are read, and their lines asked for, before the packets of g-1 are worked on. `sampled` is
 // known when compiled, so that an ordinary turn has nothing of it.
 static __rte_always_inline void batch(struct worker *w, struct turn *t, bool sampled)
 {
-	uint64_t *cycles = w->stats.stage_cycles;
-
 	unsigned up = 0; // ready before this group was parsed
 	unsigned down = 0;
 
@@ -51,31 +55,25 @@ static __rte_always_inline void batch(struct worker *w, struct turn *t, bool sam
 		unsigned keyed = t->down.n_keyed;
 
 		parse_group(w, t, g, RTE_MIN(g + GROUP, t->n_rx));
-		if (sampled)
-			profile_stamp(w, &cycles[STAGE_parse]);
+		stamp(w, sampled, STAGE_parse);
 		dispatch_up(w, &t->up, up);
 		dispatch_down(w, &t->down, down);
-		if (sampled)
-			profile_stamp(w, &cycles[STAGE_dispatch]);
+		stamp(w, sampled, STAGE_dispatch);
 		up = t->up.n_ready;
 		locate_down(w, &t->down, keyed);
-		if (sampled)
-			profile_stamp(w, &cycles[STAGE_locate]);
+		stamp(w, sampled, STAGE_locate);
 		down = t->down.n_ready;
 	}
 	dispatch_down(w, &t->down, down);
-	if (sampled)
-		profile_stamp(w, &cycles[STAGE_dispatch]);
+	stamp(w, sampled, STAGE_dispatch);
 	locate_down(w, &t->down, t->down.n_keyed);
-	if (sampled)
-		profile_stamp(w, &cycles[STAGE_locate]);
+	stamp(w, sampled, STAGE_locate);
 	dispatch_up(w, &t->up, t->up.n_ready);
 	dispatch_down(w, &t->down, t->down.n_ready);
 	dispatch_flows(w, t);
 	if (unlikely(again_waits(w)))
 		dispatch_again(w, t);
-	if (sampled)
-		profile_stamp(w, &cycles[STAGE_dispatch]);
+	stamp(w, sampled, STAGE_dispatch);
 }
 
 void pipeline_batch(struct worker *w, struct turn *t)
