@@ -18,9 +18,7 @@ SETUP, UPDATE = 5, 7
 REJECTED, NO_RESOURCES = 64, 75
 SECOND_UPF, SECOND_SMF = "10.10.4.9", "10.10.4.8"
 
-# No packet of users has a part in it: one mode, one worker.
-pytestmark = [pytest.mark.parametrize("workers", [1], ids=["1w"]),
-              pytest.mark.parametrize("mode", ["af_packet"])]
+pytestmark = pytest.mark.parametrize("workers", [1], ids=["1w"])
 
 
 def own_daemon(network, tmp_path, mode, **n4):
