@@ -12,7 +12,7 @@
 #include "service/27_pdr.h"
 #include "service/29_flow_pdr.h"
 #include "service/35_qer.h"
-#include "service/40_far.h"
+#include "service/47_far.h"
 #include "service/50_gtpu_encap.h"
 #include "service/60_output.h"
 
