@@ -9,10 +9,12 @@
 
 static_assert(CONFIG_NIS_MAX <= FLOW_PROFILES, "each network instance is a profile");
 
-// The bits of the words of network_instances.services, by the words' bits.
+// The bits of the words of network_instances.services, by the words' bits. What redirects comes with the rules of
+// sessions (service_chain()).
 static const uint64_t services[] = {
 	SERVICE_MASK(l4_lifecycle),
 	SERVICE_MASK(acl),
+	0,
 };
 
 uint64_t upf_flow_services(const struct config_ni *ni)

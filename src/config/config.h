@@ -143,6 +143,7 @@ struct config_iface {
 // Bits of config_ni.services.
 #define CONFIG_SERVICE_L4_LIFECYCLE (1u << 0)
 #define CONFIG_SERVICE_ACL (1u << 1)
+#define CONFIG_SERVICE_REDIRECT (1u << 2) // for those of sessions that an SMF redirects
 
 struct config_ni {
 	char name[101];

@@ -49,11 +49,12 @@ const struct schema_key schema_ni[] = {
 	{.name = "services",
 	 .type = SCHEMA_FLAGS,
 	 FIELD(config_ni, services),
-	 WORDS("l4_lifecycle", "acl"),
+	 WORDS("l4_lifecycle", "acl", "redirect"),
 	 .shown = "[l4_lifecycle, acl]",
 	 .help = "What is done for the flows of its sessions; packets of others know no flows. l4_lifecycle: "
 		 "a flow lives as long as it is used. acl: none begins that the list of that name does not "
-		 "allow."},
+		 "allow. redirect: an SMF may redirect traffic to other addresses; only sessions where it "
+		 "does so have flows for that."},
 	{.name = "acl",
 	 .type = SCHEMA_TEXTS,
 	 LIST(config_ni, acl, n_acl),

@@ -304,6 +304,9 @@ static int check_destination(const struct check *c, const struct far_rule *far, 
 	if (row->destination_cause != 0 && !(copy && row->for_copies))
 		return far_fault(c, far, row->destination_cause, RULE_IE_DESTINATION_INTERFACE,
 				 "destination interface that is not served");
+	if (far_redirects(far) && (far->ohc || far->destination == IF_ACCESS))
+		return far_fault(c, far, PFCP_CAUSE_RULE_FAILURE, RULE_IE_REDIRECT_INFORMATION,
+				 "only plain packets towards a data network are redirected");
 	if (far->policy && far->ohc)
 		return far_fault(c, far, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FORWARDING_POLICY,
 				 "a forwarding policy is for packets without an outer header");

@@ -119,6 +119,15 @@ static unsigned way_put(const struct block_parts *parts, const struct way *way, 
 	return n_filters;
 }
 
+// Behind so many filters, the last first (ruleset_redirect()). Returns how many filters there are now.
+static unsigned redirects_put(const struct block_parts *parts, struct filter *filters,
+			      unsigned n_filters)
+{
+	for (unsigned i = parts->n_redirects; i > 0; i--)
+		memcpy(&filters[n_filters++], &parts->redirects[i - 1], sizeof(struct filter));
+	return n_filters;
+}
+
 // What stands for the PDRs of the way beyond a quota.
 static void quota_pdrs_put(const struct block_parts *parts, const struct way *way,
 			   struct ruleset *rs)
@@ -203,7 +212,7 @@ static size_t round_up(size_t bytes, size_t to)
 static struct ruleset *block_put(const struct block_parts *parts, const struct way ways[2],
 				 const struct blob *blob)
 {
-	unsigned n_filters = walked_filters(parts, ways) + parts->n_sources;
+	unsigned n_filters = walked_filters(parts, ways) + parts->n_redirects + parts->n_sources;
 	size_t n_pdrs = (parts->n_up + parts->n_down) * (parts->quota_fars ? 2 : 1);
 	size_t fars_at = sizeof(struct ruleset) + n_pdrs * sizeof(struct pdr);
 	size_t filters_at = round_up(fars_at + parts->n_fars * sizeof(struct far), RULESET_UNIT);
@@ -238,6 +247,7 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 	n_filters = way_put(parts, &ways[1], rs, filters, n_filters);
 	for (unsigned i = 0; i < 2 && parts->quota_fars; i++)
 		quota_pdrs_put(parts, &ways[i], rs);
+	n_filters = redirects_put(parts, filters, n_filters);
 	if (parts->n_sources)
 		memcpy(filters + n_filters, parts->sources,
 		       parts->n_sources * sizeof(struct filter));

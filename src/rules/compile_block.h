@@ -29,6 +29,8 @@ struct block_parts {
 		*quota_fars; // of each, its FAR for quota action + 1, 0: none; NULL: no PDR has one
 	const struct far *fars;
 	const struct filter *filters;
+	const struct redirect *redirects;
+	unsigned n_redirects;
 	const struct filter *sources; // what the session may send from: behind all other filters
 	unsigned n_sources;
 	unsigned walk_max;

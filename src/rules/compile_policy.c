@@ -92,13 +92,14 @@ uint8_t compile_families(const struct pdr_rule *rule)
 
 unsigned compile_far_needs(const struct far *far)
 {
-	unsigned copies = far->flags & FAR_F_COPY ? NEEDS_COPIES : 0;
+	unsigned besides = (far->flags & FAR_F_COPY ? NEEDS_COPIES : 0u) |
+			   (far->flags & FAR_F_REDIRECT ? NEEDS_REDIRECT : 0u);
 
 	if (far->action & APPLY_BUFF)
-		return NEEDS_BUFFER | copies;
+		return NEEDS_BUFFER | besides;
 	if (far->to == FAR_TO_ROUTE || far->to == FAR_TO_STEERED)
-		return NEEDS_ROUTE | copies;
-	return (far->to == FAR_TO_NOWHERE ? 0 : NEEDS_ENCAP) | copies;
+		return NEEDS_ROUTE | besides;
+	return (far->to == FAR_TO_NOWHERE ? 0 : NEEDS_ENCAP) | besides;
 }
 
 bool compile_relays(const struct pdr_rule *rule, const struct far_rule *far)

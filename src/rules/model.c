@@ -187,6 +187,14 @@ int rules_far_del(struct rules *rules, uint32_t id)
 	return far_take_out(rules, far);
 }
 
+bool far_redirects(const struct far_rule *far)
+{
+	static const struct in6_addr none;
+	const struct redirect_rule *to = &far->redirect;
+
+	return to->v4.s_addr || to->port || memcmp(&to->v6, &none, sizeof(none)) != 0;
+}
+
 struct far_rule *rules_far_copy_add(struct far_rule *far)
 {
 	struct far_rule *grown;

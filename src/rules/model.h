@@ -127,6 +127,13 @@ struct pdr_rule {
 #define OHC_UDP_V4 0x04
 #define OHC_UDP_V6 0x08
 
+// Where packets are redirected to (TS 29.244 8.2.20): to another address, another port, or both. What is 0 stays.
+struct redirect_rule {
+	struct in_addr v4;
+	struct in6_addr v6;
+	uint16_t port; // host order
+};
+
 struct far_rule {
 	uint32_t id;
 	uint8_t action;      // APPLY_ bits
@@ -144,6 +151,7 @@ struct far_rule {
 	uint16_t port;
 	struct in_addr v4;
 	struct in6_addr v6;
+	struct redirect_rule redirect;
 	// Duplicating Parameters: each destination as a FAR of the same id that forwards there and has none itself.
 	uint8_t n_copies;
 	struct far_rule *copies; // heap, owned by the FAR
@@ -256,6 +264,9 @@ struct rules {
 	uint32_t inactivity_s; // User Plane Inactivity Timer, 0: none
 	uint16_t last_serial;  // that a URR got
 };
+
+// Whether it redirects at all.
+bool far_redirects(const struct far_rule *far);
 
 // A deep copy; NULL without memory.
 struct rules *rules_clone(const struct rules *rules);

@@ -205,5 +205,8 @@ uint64_t service_chain(void *ctx, bool up, unsigned needs)
 		chain |= SERVICE_MASK(duplicate);
 	if (needs & (NEEDS_GATE | NEEDS_METER))
 		chain |= SERVICE_MASK(qer);
+	if (needs & NEEDS_REDIRECT)
+		chain |= SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) |
+			 SERVICE_MASK(redirect_back) | SERVICE_MASK(redirect);
 	return chain;
 }

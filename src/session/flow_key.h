@@ -61,6 +61,12 @@ static inline uint8_t flow_key_proto(const struct flow_key *key)
 	return (uint8_t)key->where;
 }
 
+// The bytes of its remote address.
+static inline uint8_t *flow_key_remote(struct flow_key *key, unsigned family)
+{
+	return family == 4 ? (uint8_t *)&key->v4.remote : key->v6.remote;
+}
+
 static inline bool flow_key_eq(const struct flow_key *a, const struct flow_key *b)
 {
 	uint64_t differ = 0;

@@ -242,7 +242,9 @@ static void make_workers(struct rig *rig)
 			.pool = rig->pool,
 			.flows =
 				{
-					.n = rig->conf.services ? rig->conf.flows : 0,
+					.n = rig->conf.services || rig->conf.redirects
+						     ? rig->conf.flows
+						     : 0,
 					.per_session = rig->conf.flows_per_session,
 					.margin = rig->conf.flow_margin,
 					.profiles = &rig->conf.flow_profile,

@@ -67,6 +67,7 @@ struct rig_conf {
 	bool policies; // forwarding policies 1, by RIG_HOP and RIG_HOP6, and 2, by RIG_HOP2
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // NULL: service_chain
 	uint64_t services;                                     // for the flows of all sessions
+	bool redirects;                                        // FARs may redirect
 	uint32_t flows, flow_margin;                           // 0: 256, and none
 	uint32_t flows_per_session;                            // 0: 256
 	const struct acl *acl;                                 // of all sessions; NULL: none asks

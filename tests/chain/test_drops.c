@@ -762,6 +762,9 @@ static void none_is_missing(void)
 	} unreached[] = {
 		{DROP_NONE, "no drop"},
 		{DROP_control_unwanted, "each way of punting has one who wants the packet"},
+		{DROP_redirect_family, "test_redirect.c reaches it"},
+		{DROP_redirect_taken, "test_redirect.c reaches it"},
+		{DROP_redirect_fragment, "test_redirect.c reaches it"},
 		{DROP_reassembly_bad, "test_reassembly_ends.c reaches it"},
 		{DROP_reassembly_duplicate, "test_reassembly_ends.c reaches it"},
 		{DROP_reassembly_full, "test_reassembly_ends.c reaches it"},

@@ -3,28 +3,12 @@
 What becomes of each in all cases is tests/chain/test_flows.c's.
 """
 
-import contextlib
-
 import pytest
 from kit import topology
-from kit.daemon import Daemon
-from kit.scene import Scene, datagram
+from kit.scene import datagram, play
 from kit.wait import wait_for
 
 EMBRYONIC_MS = 400
-
-
-@contextlib.contextmanager
-def play(network, mode, workers, folder, **keys):
-    """A scene in which the network instance has these keys."""
-    def configuration(control_socket):
-        made = topology.configuration(mode, control_socket, workers)
-        made["network_instances"][0].update(keys)
-        return made
-
-    with Daemon(network.upf, folder, configuration) as daemon:
-        with Scene(network, daemon, folder) as scene:
-            yield scene
 
 
 @pytest.fixture

@@ -131,6 +131,8 @@ static struct n4_session *session_open5gs(uint64_t seid)
 	kit_open5gs_gnb(rules, 0x1234, "192.0.2.99");
 	copies_add(rules_far_lookup(rules, 1));
 	rules_far_lookup(rules, 2)->policy = 1;
+	rules_far_lookup(rules, 3)->redirect = (struct redirect_rule){
+		.v4 = kit_v4("198.51.100.80"), .v6.s6_addr = {0x20, 1, [15] = 8}, .port = 8080};
 	return session_make(seid, rules);
 }
 
