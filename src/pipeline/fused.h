@@ -6,8 +6,8 @@
 
 #pragma once
 
-#include "service/10_gtpu_decap.h"
-#include "service/15_source_check.h"
+#include "service/09_gtpu_decap.h"
+#include "service/11_source_check.h"
 #include "service/21_l4_lifecycle.h"
 #include "service/27_pdr.h"
 #include "service/29_flow_pdr.h"

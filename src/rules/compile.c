@@ -405,6 +405,7 @@ static int block_of(struct build *b)
 					     b->needs_down | needs_both) |
 			      services,
 		.profile = profile,
+		.has_flows = services != 0 || needs_both != 0,
 		.flags = b->any_source ? RULESET_F_ANY_SOURCE : 0,
 		.n_up = b->n_up,
 		.n_down = b->n_pdrs - b->n_up,

@@ -62,7 +62,8 @@ static bool parts_gather(const struct block_parts *parts)
 	for (unsigned i = 0; i < parts->n_up + parts->n_down; i++)
 		for (unsigned k = 0; k < parts->spans[i].n; k++)
 			flags |= parts->filters[parts->spans[i].first + k].flags;
-	return (flags & (FILTER_F_PORTS | FILTER_F_SPI | FILTER_F_ESTABLISHED | FILTER_F_SETUP)) &&
+	return (parts->has_flows || (flags & (FILTER_F_PORTS | FILTER_F_SPI | FILTER_F_ESTABLISHED |
+					      FILTER_F_SETUP))) &&
 	       !(flags & FILTER_F_FRAG);
 }
 

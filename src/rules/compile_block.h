@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rules/ruleset.h"
@@ -21,6 +22,7 @@ struct block_parts {
 	uint64_t chain_up, chain_down;
 	uint8_t flags;   // RULESET_F_ANY_SOURCE or none
 	uint8_t profile; // of flows
+	bool has_flows;  // its packets are told apart by them
 	unsigned n_up, n_down, n_fars;
 	const struct pdr
 		*pdrs; // up first, each direction in the order of trial; their filters not yet said

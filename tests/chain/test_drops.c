@@ -770,6 +770,7 @@ static void none_is_missing(void)
 		{DROP_reassembly_full, "test_reassembly_ends.c reaches it"},
 		{DROP_reassembly_no_room, "test_reassembly_ends.c reaches it"},
 		{DROP_reassembly_timeout, "test_reassembly_ends.c reaches it"},
+		{DROP_reassembly_refused, "test_flow_parts.c reaches it"},
 		{DROP_reassembly_too_long, "test_reassembly_ends.c reaches it"},
 	};
 

@@ -51,7 +51,7 @@ def test_life(flows_scene):
     assert {row["ue"].split()[0] for row in mine} == {ues[1].v4, ues[1].v6}
 
     scene.up(ues[0], datagram(ues[0], topology.N6_DN, 1000, 9))
-    wait_for(lambda: used(scene) == 8, "its flow, and that of the error which answers it")
+    wait_for(lambda: used(scene) == 7, "its flow, of which the error that answers it is a part")
     wait_for(lambda: used(scene) == 6, "their ends")
 
     assert scene.daemon.ctl("clear", "flow", mine[0]["id"]) == {"cleared": 1}
