@@ -58,15 +58,18 @@ static uint64_t cksum_write(uint8_t *at, uint64_t sum, bool optional)
 	return word_write(at, optional ? cksum_finish_udp(after) : cksum_finish(after));
 }
 
+static const uint8_t *addr_at(const uint8_t *ip, unsigned family, enum translate_side side)
+{
+	return side == TRANSLATE_SOURCE ? ip_source_at(ip, family) : ip_destination_at(ip, family);
+}
+
 static uint64_t addr_write(uint8_t *ip, unsigned family, enum translate_side side,
 			   const uint8_t *addr)
 {
-	size_t at = (size_t)((side == TRANSLATE_SOURCE ? ip_source_at(ip, family)
-						       : ip_destination_at(ip, family)) -
-			     ip);
+	size_t at = (size_t)(addr_at(ip, family, side) - ip);
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < (family == 4 ? 4u : 16u); i += 2)
+	for (unsigned i = 0; i < ip_address_bytes(family); i += 2)
 		sum += word_write(ip + at + i, word16_get(addr + i));
 	return sum;
 }
@@ -160,9 +163,11 @@ void translate_error(uint8_t *user, const struct pkt *p, struct pkt *quoted,
 	enum translate_side other = side == TRANSLATE_SOURCE ? TRANSLATE_DESTINATION
 							     : TRANSLATE_SOURCE;
 	uint8_t *quote = user + (quoted->user - p->user);
+	bool same = memcmp(addr_at(user, p->family, side), addr_at(quote, p->family, other),
+			   ip_address_bytes(p->family)) == 0;
 	struct l4_change change = l4_change_of(quote, quoted, other, to->with_port);
 	uint64_t inside = change_write(quote, quoted, other, to, &change);
-	uint64_t addr = addr_write(user, p->family, side, to->addr);
+	uint64_t addr = same ? addr_write(user, p->family, side, to->addr) : 0;
 
 	if (p->family == 4)
 		cksum_write(user + offsetof(struct ip4_head, cksum), addr, false);

@@ -36,8 +36,9 @@ struct translation {
 bool translate_packet(uint8_t *user, struct pkt *p, enum translate_side side,
 		      const struct translation *to);
 
-// Translates an ICMP error: its own address at `side`, and address and port at the other side of the packet that it
-// quotes, `quoted` as icmp_quote_read() gave it. Of a quote that is cut short what is there.
+// Translates an ICMP error: address and port at the other side of the packet that it quotes, `quoted` as
+// icmp_quote_read() gave it, and its own address at `side` where that is the same host's, not a router's on the way.
+// Of a quote that is cut short what is there.
 void translate_error(uint8_t *user, const struct pkt *p, struct pkt *quoted,
 		     enum translate_side side, const struct translation *to);
 

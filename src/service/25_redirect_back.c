@@ -4,6 +4,7 @@
 
 #include "service/25_redirect_back.h"
 
+#include "packet/icmp.h"
 #include "packet/translate.h"
 
 // The flow may still get packets from the destination that its user named, too.
@@ -14,6 +15,21 @@ static bool is_from(const struct pkt *p, const uint8_t *user, struct flow_key th
 	       (!l4_has_port(p) || p->sport == there.remote_port);
 }
 
+// About a packet that was redirected, as if it had gone where its user sent it. A router on the way is who it is.
+static void error_back(struct pkt *p, uint8_t *user, struct flow_key there, struct flow_key named)
+{
+	struct translation source = {.port = named.remote_port};
+	struct pkt quoted;
+
+	if (!icmp_quote_read(user, p, &quoted) ||
+	    memcmp(ip_destination_at(user + (quoted.user - p->user), p->family),
+		   flow_key_remote(&there, p->family), ip_address_bytes(p->family)) != 0)
+		return;
+	source.with_port = l4_has_port(&quoted);
+	memcpy(source.addr, flow_key_remote(&named, p->family), ip_address_bytes(p->family));
+	translate_error(user, p, &quoted, TRANSLATE_SOURCE, &source);
+}
+
 void redirect_back(struct worker *w, struct pkt *p)
 {
 	const struct flow_table *table = &w->flows.table;
@@ -21,6 +37,10 @@ void redirect_back(struct worker *w, struct pkt *p)
 	uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, uint8_t *, p->user);
 	struct translation source = {.port = named.remote_port, .with_port = l4_has_port(p)};
 
+	if (unlikely(icmp_is_error(p))) {
+		error_back(p, user, table->cold[p->flow].second, named);
+		return;
+	}
 	if (!is_from(p, user, table->cold[p->flow].second))
 		return;
 	memcpy(source.addr, flow_key_remote(&named, p->family), ip_address_bytes(p->family));

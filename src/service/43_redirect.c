@@ -4,6 +4,7 @@
 
 #include "service/43_redirect.h"
 
+#include "packet/icmp.h"
 #include "packet/translate.h"
 
 // Puts where the packets of a key go in the place of where they were sent. False where that is no address of their
@@ -35,6 +36,19 @@ static bool answers_find(struct flow_table *table, uint32_t number, const struct
 	return flow_second_add(table, number, there) == FLOW_MADE;
 }
 
+// What the user has to say of a packet that came from there, as if from whom he named.
+static void error_away(struct pkt *p, uint8_t *user, struct flow_key there)
+{
+	struct translation destination = {.port = there.remote_port};
+	struct pkt quoted;
+
+	if (!icmp_quote_read(user, p, &quoted))
+		return;
+	destination.with_port = l4_has_port(&quoted);
+	memcpy(destination.addr, flow_key_remote(&there, p->family), ip_address_bytes(p->family));
+	translate_error(user, p, &quoted, TRANSLATE_DESTINATION, &destination);
+}
+
 void redirect_away(struct worker *w, struct pkt *p, const struct redirect *to)
 {
 	struct flow_table *table = &w->flows.table;
@@ -42,6 +56,11 @@ void redirect_away(struct worker *w, struct pkt *p, const struct redirect *to)
 	struct flow_key there = table->flows[p->flow].key;
 	struct translation destination = {.with_port = l4_has_port(p)};
 
+	if (unlikely(icmp_is_error(p))) {
+		if (table->flows[p->flow].flags & FLOW_F_SECOND)
+			error_away(p, user, table->cold[p->flow].second);
+		return;
+	}
 	if (!key_redirect(p, to, &there)) {
 		pkt_drop(w, p, DROP_redirect_family);
 		return;

@@ -322,6 +322,97 @@ static void echo(void)
 	each(run_echo);
 }
 
+// Makes the frame's user packet an error (time exceeded) about the one at `quoted`, from `from`. Gives the frame's length.
+static size_t error_write(struct bed *b, bool up, const uint8_t *quoted, const char *from,
+			  uint8_t *frame)
+{
+	static const uint8_t kinds[] = {11, 3}; // ICMP, ICMPv6
+	struct rig_flow flow = flow_of(b, IPPROTO_UDP, 0, from);
+	uint32_t head = b->v6 ? IP6_BYTES : IP4_BYTES, quote = head + 8;
+	uint8_t *ip = frame + (up ? rig_user_at(b->rig, 1) : ETH_BYTES);
+	size_t bytes;
+
+	flow.payload = (uint16_t)quote; // 8 bytes of ICMP in the place of the UDP header, then this
+	bytes = chain_frame(b->rig, &b->session, up, &flow, frame);
+	memset(ip + head, 0, 8);
+	ip[head] = kinds[b->v6];
+	memcpy(ip + head + 8, quoted, quote);
+	if (b->v6) {
+		((struct ip6_head *)ip)->next = IPPROTO_ICMPV6;
+	} else {
+		((struct ip4_head *)ip)->proto = IPPROTO_ICMP;
+		((struct ip4_head *)ip)->cksum = 0;
+		ip4_sum_right(ip);
+	}
+	l4_sum_write(ip);
+	return bytes;
+}
+
+// A packet of the flow as it came out by the other interface.
+static void capture(struct bed *b, bool up, const struct rig_flow *flow, uint8_t *user)
+{
+	uint8_t frame[RIG_FRAME_MAX];
+
+	offer(b, up, flow);
+	CU_ASSERT_TRUE_FATAL(rig_recv(b->rig, up ? RIG_N6 : RIG_N3, frame) > 0);
+	memcpy(user, frame + (up ? ETH_BYTES : rig_user_at(b->rig, 1)), 128);
+}
+
+static bool address_is(const uint8_t *at, const char *text)
+{
+	struct addr addr = rig_addr(text);
+
+	return addr.family == ADDR_V4 ? memcmp(at, &addr.v4, 4) == 0 : memcmp(at, addr.v6, 16) == 0;
+}
+
+// An error about a redirected packet tells its user of the one that he sent: from the portal it is as from whom he
+// named, a router on the way is who it is. What the user says of an answer reaches the portal.
+static void run_errors(unsigned n_workers, bool v6)
+{
+	const char *named = v6 ? RIG_SERVER6 : RIG_SERVER;
+	const char *router = v6 ? "2001:db8:99::1" : "203.0.113.1";
+	struct redirect_rule to = to_portal(PORT);
+	struct rig_flow flow, from;
+	struct bed b;
+
+	bed_open(&b, n_workers, v6, &to);
+	flow = flow_of(&b, IPPROTO_UDP, WEB, NULL);
+	from = flow_of(&b, IPPROTO_UDP, PORT, portal(&b));
+	for (unsigned i = 0; i < 3; i++) {
+		uint8_t frame[RIG_FRAME_MAX], user[128];
+		bool up = i == 2;
+		uint32_t head = v6 ? IP6_BYTES : IP4_BYTES;
+		uint8_t *ip = frame + (up ? ETH_BYTES : rig_user_at(b.rig, 1)),
+			*quote = ip + head + 8;
+		size_t bytes;
+
+		capture(&b, !up, up ? &from : &flow, user);
+		bytes = error_write(&b, up, user, up ? named : i ? router : portal(&b), frame);
+		rig_send(b.rig, up ? RIG_N3 : RIG_N6, i % n_workers, frame, bytes);
+		rig_settle(b.rig);
+		CU_ASSERT_TRUE_FATAL(rig_recv(b.rig, up ? RIG_N6 : RIG_N3, frame) > 0);
+		CU_ASSERT_TRUE(sums_right(ip));
+		CU_ASSERT_TRUE(v6 || cksum_fold(cksum_bytes(quote, IP4_BYTES)) == 0xffff);
+		if (up) {
+			CU_ASSERT_TRUE(address_is(ip_destination_at(ip, v6 ? 6 : 4), portal(&b)));
+			CU_ASSERT_TRUE(address_is(ip_source_at(quote, v6 ? 6 : 4), portal(&b)));
+			CU_ASSERT_EQUAL(be16_get(quote + head), PORT);
+		} else {
+			CU_ASSERT_TRUE(
+				address_is(ip_source_at(ip, v6 ? 6 : 4), i ? router : named));
+			CU_ASSERT_TRUE(address_is(ip_destination_at(quote, v6 ? 6 : 4), named));
+			CU_ASSERT_EQUAL(be16_get(quote + head + 2), WEB);
+		}
+		CU_ASSERT_EQUAL(chain_drain(b.rig, RIG_N6) + chain_drain(b.rig, RIG_N3), 0);
+	}
+	bed_close(&b);
+}
+
+static void errors(void)
+{
+	each(run_errors);
+}
+
 // --- what cannot be --------------------------------------------------------------------------------------
 
 // The user speaks to the portal by the port that a redirected packet comes with, too: answers could not be told apart.
@@ -509,6 +600,7 @@ static CU_TestInfo tests[] = {
 	{"there and back", there_and_back},
 	{"to another port alone", port_only},
 	{"echo", echo},
+	{"errors", errors},
 	{"answers that could not be told apart", taken},
 	{"no address of the family", family},
 	{"fragments", fragments},
