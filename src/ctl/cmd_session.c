@@ -15,6 +15,7 @@
 #include "pfcp/assoc.h"
 #include "pfcp/n4_session.h"
 #include "pfcp/node_id.h"
+#include "session/policy_rules.h"
 #include "worker/mailbox.h"
 #include "worker/worker.h"
 
@@ -177,16 +178,15 @@ static void counts_arrived(struct mail *mail, void *ctx)
 // A mail that asks for its counts and, where it has QERs or URRs, for their state. NULL without memory.
 static struct mail *counts_ask(const struct n4_session *session, struct call *call)
 {
-	unsigned n_meters = rules_meter_places(session->rules);
-	unsigned n_usages = rules_usage_places(session->rules);
+	struct policy_form form;
 	struct mail *mail = mail_new(MAIL_SESSION_COUNT, counts_arrived, call);
 
 	if (!mail)
 		return NULL;
 	mail->session.image.slot = session->slot.index;
 	mail->session.image.version = session->slot.version;
-	if (n_meters + n_usages > 0)
-		mail->session.policy = policy_new(n_meters, n_usages);
+	if (policy_form_of(session->rules, &form))
+		mail->session.policy = policy_new(&form);
 	return mail;
 }
 

@@ -129,7 +129,7 @@ static unsigned redirects_put(const struct block_parts *parts, struct filter *fi
 	return n_filters;
 }
 
-// What stands for the PDRs of the way beyond a quota.
+// What stands for the PDRs of the way beyond a quota: what that stops is no loss of a UE that cannot be reached.
 static void quota_pdrs_put(const struct block_parts *parts, const struct way *way,
 			   struct ruleset *rs)
 {
@@ -137,8 +137,10 @@ static void quota_pdrs_put(const struct block_parts *parts, const struct way *wa
 
 	memcpy(to, rs->pdrs + way->at, way->n * sizeof(*to));
 	for (unsigned i = 0; i < way->n; i++)
-		if (parts->quota_fars[way->first + i])
+		if (parts->quota_fars[way->first + i]) {
 			to[i].far = (uint16_t)(parts->quota_fars[way->first + i] - 1);
+			to[i].flags &= (uint8_t)~PDR_F_DROPS;
+		}
 }
 
 // --- classifiers -----------------------------------------------------------------------------------------

@@ -59,8 +59,10 @@ unsigned compile_policy(const struct rules *rules, const struct pdr_rule *rule, 
 	for (unsigned i = 0; i < rule->n_urrs; i++) {
 		const struct urr_rule *urr = rules_urr_lookup(rules, rule->urrs[i]);
 
-		if (urr->measurement_info & MEASURE_NOT)
+		if (urr_is_paused(urr))
 			continue;
+		if (urr_counts_drops(urr))
+			pdr->flags |= PDR_F_DROPS;
 		place_add(pdr, urr->place - 1u,
 			  urr->place == 1 && urr_is_plain(urr) ? PDR_POLICY_USAGE_LINE : 0,
 			  PDR_POLICY_USAGES, pdr->usages);

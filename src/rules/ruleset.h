@@ -31,6 +31,8 @@
 #define PDR_F_GATE_UP 0x04 // a QER closes the uplink gate
 #define PDR_F_GATE_DOWN 0x08
 #define PDR_F_RQI 0x10 // Reflective QoS is to be indicated
+#define PDR_F_DROPS                                                                                \
+	0x20 // a URR counts the downlink packets that are dropped for want of a reachable UE
 
 // Which meters and usage a PDR's packets have (session/policy.h): those of the line by bit, others are listed.
 #define PDR_POLICY_METER_0 0x01 // of the first place

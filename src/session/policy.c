@@ -6,18 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct policy *policy_new(unsigned n_meters, unsigned n_usages)
+#include <rte_common.h>
+
+struct policy *policy_new(const struct policy_form *form)
 {
-	size_t meters = n_meters * sizeof(struct meters);
-	size_t bytes = sizeof(struct policy) + meters + n_usages * sizeof(struct usage);
-	struct policy *policy = aligned_alloc(64, bytes); // all parts are whole cache lines
+	size_t usages = sizeof(struct policy) + form->n_meters * sizeof(struct meters);
+	size_t drops = usages + form->n_usages * sizeof(struct usage);
+	size_t bytes = RTE_ALIGN_CEIL(drops + form->n_drops * sizeof(struct usage_drops), 64);
+	struct policy *policy = aligned_alloc(64, bytes);
 
 	if (!policy)
 		return NULL;
 	memset(policy, 0, bytes);
-	policy->n_meters = (uint16_t)n_meters;
-	policy->n_usages = (uint16_t)n_usages;
-	policy->usages = (struct usage *)(void *)((uint8_t *)policy->meters + meters);
+	policy->form = *form;
+	policy->usages = (struct usage *)(void *)((uint8_t *)policy + usages);
+	policy->drops = (struct usage_drops *)(void *)((uint8_t *)policy + drops);
 	return policy;
 }
 

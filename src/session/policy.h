@@ -50,6 +50,8 @@ struct meters {
 #define USAGE_F_AWAITS 0x40  // its next packet is told of: traffic begins
 #define USAGE_F_STOPPED 0x80 // its quota is used up: packets do not pass
 #define USAGE_F_FAR 0x100    // or go as a FAR for quota action says
+// What is asked of the owner with a new block.
+#define USAGE_F_SPLIT 0x200 // what it has counted is told at once
 
 #define USAGE_NONE INT64_MAX // no threshold, no quota
 
@@ -79,12 +81,27 @@ struct usage {
 };
 static_assert(sizeof(struct usage) == 128, "two cache lines, the first for counting");
 
-struct policy {
+// Downlink packets of a URR's PDRs that were dropped because their UE could not be reached, since it was last told.
+struct usage_drops {
+	uint64_t packets, bytes;
+	uint64_t packets_threshold, bytes_threshold; // USAGE_NONE: none
+	uint16_t number;                             // of the usage
+	uint16_t spare[3];
+};
+
+// What there is of each.
+struct policy_form {
 	uint16_t n_meters, n_usages; // places
-	struct usage *usages;        // behind the meters
+	uint16_t n_drops;            // usages that count these
+};
+
+struct policy {
+	struct policy_form form;
+	struct usage *usages; // behind the meters
+	struct usage_drops *drops;
 	struct meters meters[] __attribute__((aligned(64)));
 };
 
 // Control thread. A zeroed block, NULL without memory.
-struct policy *policy_new(unsigned n_meters, unsigned n_usages);
+struct policy *policy_new(const struct policy_form *form);
 void policy_free(struct policy *policy);

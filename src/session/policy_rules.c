@@ -9,6 +9,8 @@
 #define VOLUME_TOTAL 0x1 // of struct urr_volumes' flags
 #define VOLUME_UP 0x2
 #define VOLUME_DOWN 0x4
+#define DROPS_PACKETS 0x1 // of struct urr_drops'
+#define DROPS_BYTES 0x2
 
 bool policy_serves(const struct rules *old, const struct rules *rules)
 {
@@ -83,18 +85,40 @@ static void usage_clear(struct usage *usage)
 	usage->flags = USAGE_F_FRESH;
 }
 
+static struct usage_drops drops_of(const struct urr_rule *urr)
+{
+	return (struct usage_drops){
+		.number = (uint16_t)(urr->place - 1),
+		.packets_threshold = urr->drops.flags & DROPS_PACKETS ? urr->drops.packets
+								      : USAGE_NONE,
+		.bytes_threshold = urr->drops.flags & DROPS_BYTES ? urr->drops.bytes : USAGE_NONE,
+	};
+}
+
+bool policy_form_of(const struct rules *rules, struct policy_form *ret_form)
+{
+	*ret_form = (struct policy_form){
+		.n_meters = (uint16_t)rules_meter_places(rules),
+		.n_usages = (uint16_t)rules_usage_places(rules),
+	};
+	for (unsigned i = 0; i < rules->n_urrs; i++)
+		ret_form->n_drops += urr_counts_drops(&rules->urrs[i]);
+	return ret_form->n_meters + ret_form->n_usages > 0;
+}
+
 int policy_of_rules(const struct rules *rules, struct policy **ret_policy)
 {
-	unsigned n_meters = rules_meter_places(rules), n_usages = rules_usage_places(rules);
+	struct policy_form form;
 	struct policy *policy;
+	unsigned n_drops = 0;
 
 	*ret_policy = NULL;
-	if (n_meters + n_usages == 0)
+	if (!policy_form_of(rules, &form))
 		return 0;
-	policy = policy_new(n_meters, n_usages);
+	policy = policy_new(&form);
 	if (!policy)
 		return -ENOMEM;
-	for (unsigned i = 0; i < n_usages; i++)
+	for (unsigned i = 0; i < form.n_usages; i++)
 		usage_clear(&policy->usages[i]);
 	for (unsigned i = 0; i < rules->n_qers; i++) {
 		const struct qer_rule *qer = &rules->qers[i];
@@ -109,6 +133,8 @@ int policy_of_rules(const struct rules *rules, struct policy **ret_policy)
 
 		usage->flags = 0;
 		usage_fill(usage, &rules->urrs[i]);
+		if (urr_counts_drops(&rules->urrs[i]))
+			policy->drops[n_drops++] = drops_of(&rules->urrs[i]);
 	}
 	*ret_policy = policy;
 	return 0;

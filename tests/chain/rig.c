@@ -181,6 +181,7 @@ static void usage_arrived(void *ctx, unsigned worker, const struct usage_event *
 	rig->usage.events++;
 	rig->usage.thresholds += (event->hits & USAGE_HIT_THRESHOLD) != 0;
 	rig->usage.quotas += (event->hits & USAGE_HIT_QUOTA) != 0;
+	rig->usage.drops += (event->hits & USAGE_HIT_DROPPED) != 0;
 	for (unsigned side = 0; side < SIDES; side++) {
 		rig->usage.bytes[side] += event->counts.bytes[side];
 		rig->usage.packets[side] += event->counts.packets[side];

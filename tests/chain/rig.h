@@ -82,7 +82,7 @@ struct rig_conf {
 
 // Usage of all URRs together.
 struct rig_usage {
-	uint64_t events, thresholds, quotas;
+	uint64_t events, thresholds, quotas, drops;
 	uint64_t bytes[SIDES], packets[SIDES];
 };
 
