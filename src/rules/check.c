@@ -427,9 +427,6 @@ static int check_urr(const struct check *c, const struct urr_rule *urr)
 	if (urr->has_quota_far && rules_far_lookup(c->rules, urr->quota_far) == NULL)
 		return urr_fault(c, urr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FAR_ID,
 				 "URR names a FAR for quota action that does not exist");
-	if (urr->has_quota_far && rules_far_lookup(c->rules, urr->quota_far)->action & APPLY_BUFF)
-		return urr_fault(c, urr, PFCP_CAUSE_NOT_SUPPORTED, RULE_IE_FAR_ID,
-				 "FAR for quota action that buffers");
 	if (!events_fit(urr->event_threshold, urr->event_quota))
 		return urr_fault(c, urr, PFCP_CAUSE_NO_RESOURCES, RULE_IE_EVENT_THRESHOLD,
 				 "more events than one report tells of");

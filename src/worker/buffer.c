@@ -384,6 +384,9 @@ void buffer_release_end(struct worker *w, struct buffer *b)
 	if (b->pending.first)
 		return;
 	line_open(w, b);
+	// A FAR for quota action goes on to buffer, but a quota that is used up again is another episode.
+	if (b->packets == 0 && b->episode_ms == w->buffers.limits.ms)
+		b->n_told = 0;
 	buffer_settle(w, b);
 }
 

@@ -138,16 +138,28 @@ static int buffer_mail(struct worker *w, const struct mail *mail)
 	return 0;
 }
 
+static bool resumes(const struct policy *policy)
+{
+	for (unsigned i = 0; policy && i < policy->form.n_usages; i++)
+		if (policy->usages[i].flags & USAGE_F_RESUME)
+			return true;
+	return false;
+}
+
 // -EAGAIN: not all could be told, it is to be carried out once more.
 static int policy_mail(struct worker *w, struct mail *mail)
 {
 	const struct session_image *image = &mail->session.image;
+	bool resumed;
 
 	if (!is_current(w, image))
 		return -ENOENT;
 	if (!usage_splits_tell(w, image->slot, mail->session.policy))
 		return -EAGAIN;
+	resumed = resumes(mail->session.policy);
 	policy_exchange(w, mail);
+	if (resumed) // what a used up quota held back
+		buffer_rules_changed(w, image->slot);
 	return 0;
 }
 

@@ -9,6 +9,7 @@ from kit import pfcp, rules, topology
 from kit.pfcp import ie, ies
 from kit.wait import wait_for
 from scapy.contrib import pfcp as scapy_pfcp
+from scapy.layers.inet import UDP
 
 PING4 = 20 + 8 + 48  # bytes of the user packet
 URR = 1
@@ -87,6 +88,26 @@ def test_quota(scene):
     pfcp.assert_accepted(ue.session.modify(update(quota(PING4))))
     ping(scene, ue)
     assert_usage(reported(scene, ue), "VOLQU", PING4, 1)
+
+
+def test_quota_held(scene):
+    """What comes down beyond a quota waits where the FAR for quota action says so, and leaves when there is more."""
+    ue = scene.attach("v4")
+    pfcp.assert_accepted(ue.session.modify(
+        rules.far(7, rules.action(BUFF=1, NOCP=1)),
+        update(triggers(0, 1), quota(PING4), scapy_pfcp.IE_FAR_Id(id=7))))
+    ping(scene, ue)
+    assert_usage(reported(scene, ue), "VOLQU", PING4, 0)
+    with scene.core_socket() as core:
+        for number in range(3):
+            core.sendto(b"%d" % number, (ue.v4, 9))
+    told = ie(scene.smf.report(), scapy_pfcp.IE_DownlinkDataReport)
+    assert ie(told, scapy_pfcp.IE_PDR_Id).id == 1
+    assert not scene.downs(ue, number=1, timeout=0.2)
+    pfcp.assert_accepted(ue.session.modify(update(quota(10 * PING4))))
+    got = scene.downs(ue, number=3)
+    assert [bytes(packet[UDP].payload) for _, packet in got] == [b"0", b"1", b"2"]
+    assert scene.smf.reports.empty()
 
 
 def test_dropped_downlink(scene):
