@@ -51,9 +51,11 @@ void upf_flows_fill(struct upf *upf, struct flows_conf *ret)
 	const struct config *c = &upf->config;
 	uint32_t n = share(upf, c->flows.max);
 	bool has_flows = false;
+	uint64_t asked = 0;
 
 	for (unsigned i = 0; i < c->n_nis; i++) {
 		has_flows |= c->nis[i].services != 0;
+		asked |= upf_flow_services(&c->nis[i]);
 		profile_fill(upf, &c->nis[i], &upf->flow_profiles[i]);
 	}
 	*ret = (struct flows_conf){
@@ -63,8 +65,10 @@ void upf_flows_fill(struct upf *upf, struct flows_conf *ret)
 		.profiles = upf->flow_profiles,
 		.n_profiles = c->n_nis,
 		.services = dispatch_order()->for_flows,
+		.asked = asked,
 		.made = dispatch_order()->made,
 		.gone = dispatch_order()->gone,
+		.state_bytes = dispatch_order()->state_bytes,
 	};
 }
 

@@ -58,11 +58,15 @@ static inline void flow_take(struct worker *w, struct pkt *p, uint32_t number)
 	struct flow *flow = &w->flows.table.flows[number];
 	const struct ruleset *rs = line_rules(w, p->line);
 	unsigned pdr;
+	uint64_t stated;
 
 	if (unlikely(flow->rules != ruleset_serial(rs)))
 		flow_rules_take(w, number, rs);
 	p->flow = number;
 	p->chain = (p->chain & ~w->flows.services) | flow->chain;
+	stated = flow->chain & w->flows.stated;
+	if (stated) // the first of them, while other packets of the group are looked for
+		flow_state_prefetch(&w->flows.states[__builtin_ctzll(stated)], number);
 	pdr = flow->pdrs[!(p->flags & PKT_F_UP)];
 	if (likely(pdr != FLOW_PDR_NONE && rs->pdrs[pdr].tunnel == p->tunnel &&
 		   !(p->flags & PKT_F_SPOOFED))) {

@@ -48,6 +48,7 @@ struct service {
 	bool for_flows;
 	flow_fn *made,
 		*gone; // of a flow that has it in its chain, or had it; NULL: does not matter
+	uint32_t state_bytes; // of what it keeps of each flow (session/flow_state.h); 0: nothing
 	const char *help;
 };
 
@@ -64,6 +65,7 @@ struct service_order {
 	unsigned terminal;                                // bit of the service that ends a chain
 	uint64_t for_flows;                               // bits of those that are
 	flow_fn *made[SERVICES_MAX], *gone[SERVICES_MAX]; // what they want to be told of flows
+	uint32_t state_bytes[SERVICES_MAX];               // what they keep of each
 };
 
 // Gives each service its bit. 0, or -EINVAL with `why` filled: a name or a bit twice, an unknown name, a

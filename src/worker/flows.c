@@ -79,6 +79,19 @@ static void tell_fill(flow_fn *const *from, flow_fn **to, uint64_t *ret_bits)
 	}
 }
 
+static int states_init(struct flows *flows, const struct flows_conf *conf, int socket)
+{
+	for (unsigned bit = 0; conf->state_bytes && bit < FLOW_SERVICES; bit++) {
+		if (!conf->state_bytes[bit] || !(conf->asked >> bit & 1))
+			continue;
+		if (flow_state_init(&flows->states[bit], conf->n, conf->state_bytes[bit], socket) !=
+		    0)
+			return -ENOMEM;
+		flows->stated |= 1ull << bit;
+	}
+	return 0;
+}
+
 int flows_init(struct flows *flows, const struct flows_conf *conf, uint32_t n_slots, uint64_t now,
 	       int socket)
 {
@@ -103,7 +116,8 @@ int flows_init(struct flows *flows, const struct flows_conf *conf, uint32_t n_sl
 	if (!flows->young || !flows->of_session || !flows->sessions ||
 	    flow_table_init(&flows->table, conf->n, socket) != 0 ||
 	    wheel_init(&flows->timer, conf->n + 1, flows->tick, socket) != 0 ||
-	    wheel_init(&flows->used, conf->n + 1, used_oldest(flows), socket) != 0) {
+	    wheel_init(&flows->used, conf->n + 1, used_oldest(flows), socket) != 0 ||
+	    states_init(flows, conf, socket) != 0) {
 		flows_fini(flows);
 		return -ENOMEM;
 	}
@@ -118,6 +132,8 @@ void flows_fini(struct flows *flows)
 	flow_table_fini(&flows->table);
 	wheel_fini(&flows->timer);
 	wheel_fini(&flows->used);
+	for (unsigned bit = 0; bit < FLOW_SERVICES; bit++)
+		flow_state_fini(&flows->states[bit]);
 }
 
 // --- embryonic ones --------------------------------------------------------------------------------------

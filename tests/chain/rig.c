@@ -208,6 +208,17 @@ static struct rte_mempool *buffer_pool_new(const struct rig *rig)
 					      "ring_mt_rts");
 }
 
+// The bit of the service beside those of the tree.
+static uint64_t extra_mask(const struct rig *rig)
+{
+	const struct service_order *order = dispatch_order();
+
+	for (unsigned bit = 0; rig->conf.extra && bit < SERVICES_MAX; bit++)
+		if (order->services[bit] == rig->conf.extra)
+			return 1ull << bit;
+	return 0;
+}
+
 static void make_workers(struct rig *rig)
 {
 	uint32_t key[TEID_KEY_WORDS];
@@ -251,8 +262,10 @@ static void make_workers(struct rig *rig)
 					.profiles = &rig->conf.flow_profile,
 					.n_profiles = 1,
 					.services = dispatch_order()->for_flows,
+					.asked = rig->conf.services | extra_mask(rig),
 					.made = dispatch_order()->made,
 					.gone = dispatch_order()->gone,
+					.state_bytes = dispatch_order()->state_bytes,
 				},
 			.acls = rig->conf.acl,
 			.buffer_ring = 64,
