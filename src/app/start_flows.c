@@ -12,9 +12,8 @@ static_assert(CONFIG_NIS_MAX <= FLOW_PROFILES, "each network instance is a profi
 // The bits of the words of network_instances.services, by the words' bits. What redirects comes with the rules of
 // sessions (service_chain()).
 static const uint64_t services[] = {
-	SERVICE_MASK(l4_lifecycle),
-	SERVICE_MASK(acl),
-	0,
+	SERVICE_MASK(l4_lifecycle), SERVICE_MASK(acl), 0,
+	SERVICE_MASK(tcp_check) | SERVICE_MASK(l4_lifecycle), // for flows of other protocols
 };
 
 uint64_t upf_flow_services(const struct config_ni *ni)
@@ -40,9 +39,11 @@ static void profile_fill(const struct upf *upf, const struct config_ni *ni,
 				[FLOW_EMBRYONIC] = ni->embryonic_ms,
 				[FLOW_ESTABLISHED] = ni->established_ms,
 				[FLOW_TCP_ESTABLISHED] = ni->tcp_established_ms,
+				[FLOW_TCP_CLOSING] = ni->tcp_closing_ms,
 			},
 		.most = share(upf, ni->flows),
 		.rate = share(upf, ni->flow_rate),
+		.tcp_pick_up = ni->tcp_pick_up,
 	};
 }
 
@@ -68,6 +69,7 @@ void upf_flows_fill(struct upf *upf, struct flows_conf *ret)
 		.asked = asked,
 		.made = dispatch_order()->made,
 		.gone = dispatch_order()->gone,
+		.words = dispatch_order()->words,
 		.state_bytes = dispatch_order()->state_bytes,
 	};
 }

@@ -185,6 +185,7 @@ int service_order_resolve(const struct service *const services[], unsigned n,
 		ret->for_flows |= services[i]->for_flows ? 1ull << r.bit[i] : 0;
 		ret->made[r.bit[i]] = services[i]->made;
 		ret->gone[r.bit[i]] = services[i]->gone;
+		ret->words[r.bit[i]] = services[i]->word;
 		ret->state_bytes[r.bit[i]] = services[i]->state_bytes;
 	}
 	return find_terminal(&r, ret);

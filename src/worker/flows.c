@@ -36,6 +36,7 @@ static void profiles_fill(struct flows *flows, const struct flows_conf *conf)
 		flows->profiles[i] = (struct flow_profile){
 			.most = p->most ? p->most : UINT32_MAX,
 			.has_rate = p->rate != 0,
+			.tcp_pick_up = p->tcp_pick_up,
 			.rate = limit_make(p->rate, METER_UNITS_PER_SEC, 0),
 		};
 		for (unsigned c = 0; c < FLOW_CLASSES; c++)
@@ -108,6 +109,8 @@ int flows_init(struct flows *flows, const struct flows_conf *conf, uint32_t n_sl
 	profiles_fill(flows, conf);
 	tell_fill(conf->made, flows->made, &flows->tell_made);
 	tell_fill(conf->gone, flows->gone, &flows->tell_gone);
+	for (unsigned bit = 0; conf->words && bit < FLOW_SERVICES; bit++)
+		flows->words[bit] = conf->words[bit];
 	flows->used_shift = used_shift_of(flows);
 	flows->young = links_new("flow_young", conf->n + 1, socket);
 	flows->of_session = links_new("flow_rings", conf->n + 1, socket);

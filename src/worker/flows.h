@@ -35,16 +35,21 @@ enum flow_class {
 	FLOW_EMBRYONIC, // packets of one direction only
 	FLOW_ESTABLISHED,
 	FLOW_TCP_ESTABLISHED,
+	FLOW_TCP_CLOSING,
 	FLOW_CLASSES,
 };
+static_assert(FLOW_CLASSES <= 4, "flow.timer has two bits for them");
 
 // Called on the worker with a flow that has just been made, or that is about to go.
 typedef void flow_fn(struct worker *w, uint32_t number);
+// One word for people of a flow; it lasts.
+typedef const char *flow_word_fn(const struct worker *w, uint32_t number);
 
 struct flow_profile_conf {
 	uint32_t timeout_ms[FLOW_CLASSES]; // less than 2^31
 	uint32_t most;                     // flows at a time; 0: as many as there are
 	uint32_t rate;                     // flows made a second, and at once; 0: any number
+	bool tcp_pick_up;                  // TCP connections may be met in their middle
 };
 
 struct flows_conf {
@@ -56,14 +61,15 @@ struct flows_conf {
 	uint64_t services;                  // bits of those that are for flows
 	uint64_t asked;                     // bits of those that a chain may have
 	flow_fn *const *made, *const *gone; // [FLOW_SERVICES], by bit; NULL entries: not told
-	const uint32_t *
-		state_bytes; // [FLOW_SERVICES]: of a service's record of each flow, 0: it keeps none
+	flow_word_fn *const *words;         // likewise
+	const uint32_t *state_bytes;        // likewise, of a service's records; 0: it keeps none
 };
 
 struct flow_profile {
 	uint32_t used, most;
 	struct limit rate; // unused without one
 	bool has_rate;
+	bool tcp_pick_up;
 };
 
 // The flows of one session.
@@ -93,6 +99,7 @@ struct flows {
 	uint32_t spared; // ticks that an embryonic flow gets to be answered
 	struct flow_profile profiles[FLOW_PROFILES];
 	flow_fn *made[FLOW_SERVICES], *gone[FLOW_SERVICES];
+	flow_word_fn *words[FLOW_SERVICES];
 	struct flow_state states[FLOW_SERVICES]; // of those that are asked
 };
 

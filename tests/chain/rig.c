@@ -265,6 +265,7 @@ static void make_workers(struct rig *rig)
 					.asked = rig->conf.services | extra_mask(rig),
 					.made = dispatch_order()->made,
 					.gone = dispatch_order()->gone,
+					.words = dispatch_order()->words,
 					.state_bytes = dispatch_order()->state_bytes,
 				},
 			.acls = rig->conf.acl,
@@ -334,6 +335,7 @@ static void flows_fill(const struct rig_conf *given, struct rig_conf *ret)
 		[FLOW_EMBRYONIC] = RIG_EMBRYONIC_MS,
 		[FLOW_ESTABLISHED] = RIG_ESTABLISHED_MS,
 		[FLOW_TCP_ESTABLISHED] = RIG_TCP_ESTABLISHED_MS,
+		[FLOW_TCP_CLOSING] = RIG_TCP_CLOSING_MS,
 	};
 
 	ret->flows = given->flows ? given->flows : 256;
