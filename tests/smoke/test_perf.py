@@ -37,6 +37,13 @@ def test_cost_json():
     assert {"memcpy", "rte_hash"} == found["references"].keys()
 
 
+def test_cost_bare():
+    """W beside itself without rates and usage, which the program itself sees not to be there."""
+    rows = json.loads(perf("cost", *SMALL, "--work", "W,bare", "--direction", "up", "--json").stdout)["rows"]
+    assert [(row["work"], row["sessions"]) for row in rows] == [
+        ("W", 64), ("bare", 64), ("W", 128), ("bare", 128)]
+
+
 def test_cost_flows():
     """With flows, and with a new one for each packet; the program itself sees that they are there, or new."""
     words = ("cost", *SMALL, "--work", "W+flow,churn,W+tcp", "--flows", "4096", "--direction", "up,mixed")

@@ -26,8 +26,8 @@ struct cost_service {
 };
 
 struct cost_row {
-	const char
-		*work; // as the row is called: W, W+flow, W+tcp, churn, handoff_rx, handoff_owner
+	const char *
+		work; // as the row is called: W, bare, W+flow, W+tcp, churn, handoff_rx, handoff_owner
 	enum cost_direction direction;
 	uint32_t sessions, flows, mbufs;
 	struct summary cycles; // a packet, over the windows
@@ -51,6 +51,7 @@ struct bed_conf {
 	unsigned n_workers; // 2: packets are for sessions of worker 1
 	unsigned memory_mb;
 	bool huge;
+	bool bare;        // neither QERs nor a URR
 	uint32_t n_flows; // 0: sessions have no flows
 	bool churn;       // they end before they are used again
 	bool tcp;         // all are TCP, their connections established, and tcp_check follows them

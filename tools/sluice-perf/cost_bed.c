@@ -16,7 +16,7 @@
 #include "rules/model.h"
 
 #define PAYLOAD 64
-#define THRESHOLD 1000000
+#define THRESHOLD (1ull << 30) // bytes: far from reached in a run
 #define UE_RANGE "10.32.0.0/11"
 #define MBUF_MB(n) ((n) / 390) // with its 2 KB of room
 #define SESSION_KB 1.2
@@ -32,12 +32,15 @@ static uint32_t draw(uint32_t n)
 
 // --- making ----------------------------------------------------------------------------------------------
 
-// The rig's ordinary rules with two QERs on each PDR and a URR.
-static struct rules *rules_make(uint32_t n)
+// The rig's ordinary rules with two QERs on each PDR and a URR, or with what of QERs says the QFI alone.
+static struct rules *rules_make(uint32_t n, bool bare)
 {
 	struct rules *rules = rig_rules_new(n);
-	struct urr_rule *urr = rules_urr_add(rules, 1);
+	struct urr_rule *urr;
 
+	if (bare)
+		return rules;
+	urr = rules_urr_add(rules, 1);
 	for (unsigned i = 0; i < rules->n_qers; i++) {
 		struct qer_rule *qer = &rules->qers[i];
 
@@ -45,7 +48,8 @@ static struct rules *rules_make(uint32_t n)
 		qer->has_mbr = true;
 		qer->mbr_up_bps = qer->mbr_down_bps = (i + 1) * 1000000000ull;
 	}
-	urr->method = 2;
+	urr->method = METHOD_VOLUM;
+	urr->triggers = TRIGGER_VOLTH;
 	urr->threshold = (struct urr_volumes){.flags = 1, .total = THRESHOLD};
 	for (unsigned i = 0; i < rules->n_pdrs; i++) {
 		struct pdr_rule *pdr = &rules->pdrs[i];
@@ -76,7 +80,7 @@ static void sessions_make(struct bed *b, unsigned n_workers)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < b->n_sessions * n_workers; i++) {
-		struct rules *rules = rules_make(i);
+		struct rules *rules = rules_make(i, b->conf.bare);
 		struct rig_session *s = &b->sessions[i];
 
 		rig_session_add(b->rig, i, rules, s);
@@ -142,6 +146,7 @@ void bed_free(struct bed *b)
 {
 	const struct session_counts *ended = &b->rig->ended;
 	const struct rig_usage *usage = &b->rig->usage;
+	unsigned counts = !b->conf.bare; // each byte once
 
 	for (uint32_t i = 0; i < b->max_mbufs; i++)
 		rte_pktmbuf_free(b->mbufs[i]);
@@ -152,8 +157,8 @@ void bed_free(struct bed *b)
 	}
 	rig_settle(b->rig);
 	if (ended->up_packets != b->sent[SIDE_UP] || ended->down_packets != b->sent[SIDE_DOWN] ||
-	    usage->bytes[SIDE_UP] != b->sent_bytes[SIDE_UP] ||
-	    usage->bytes[SIDE_DOWN] != b->sent_bytes[SIDE_DOWN])
+	    usage->bytes[SIDE_UP] != counts * b->sent_bytes[SIDE_UP] ||
+	    usage->bytes[SIDE_DOWN] != counts * b->sent_bytes[SIDE_DOWN])
 		rig_die("not every packet was counted");
 	rig_free(b->rig);
 	free(b->sessions);
@@ -283,8 +288,8 @@ void bed_check_meters(const struct bed *b)
 		const struct session_line *line = is_up(b, i) ? &table->up[slot]
 							      : &table->down[slot];
 
-		if (line->tat[0] == 0 || line->tat[1] == 0)
-			rig_die("a packet was not metered");
+		if ((line->tat[0] == 0 || line->tat[1] == 0) != b->conf.bare)
+			rig_die("a packet was not metered, or by nothing");
 	}
 }
 

@@ -17,7 +17,14 @@
 #define HUGE_PAGE_MB 2
 #define AT(member) offsetof(struct cost_options, member)
 
-enum { WORK_W = 1, WORK_HANDOFF = 2, WORK_FLOWS = 4, WORK_CHURN = 8, WORK_TCP = 16 };
+enum {
+	WORK_W = 1,
+	WORK_HANDOFF = 2,
+	WORK_FLOWS = 4,
+	WORK_CHURN = 8,
+	WORK_TCP = 16,
+	WORK_BARE = 32,
+};
 enum { PAGES_AUTO = 1, PAGES_HUGE = 2 };
 
 static const char *const direction_names[COST_DIRECTIONS] = {"up", "down", "mixed"};
@@ -31,9 +38,9 @@ struct cost_options {
 
 static const struct option_row rows[] = {
 	{"work", OPTION_WORDS, AT(works), .def = "W,handoff",
-	 .words = {"W", "handoff", "W+flow", "churn", "W+tcp"}, .operand = "WORK,..",
+	 .words = {"W", "handoff", "W+flow", "churn", "W+tcp", "bare"}, .operand = "WORK,..",
 	 .help = "a packet's whole way; handoff between two workers; W with flows, with a new flow each, with "
-		 "TCP connections that are followed"},
+		 "TCP connections that are followed; W without rates and usage"},
 	{"direction", OPTION_WORDS, AT(directions), .def = "up,down,mixed",
 	 .words = {"up", "down", "mixed"}, .operand = "WAY,..", .help = "of the packets"},
 	{"sessions", OPTION_NUMBERS, AT(sessions), 64, 4 << 20, "1024,65536,262144,1048576",
@@ -142,20 +149,21 @@ static bool asked(uint32_t bits, unsigned bit)
 	return bits >> bit & 1;
 }
 
-static void work_rows(struct cost_run *run, uint32_t sessions, uint32_t max_mbufs)
+static void work_rows(struct cost_run *run, uint32_t sessions, uint32_t max_mbufs, bool bare)
 {
 	const struct number_list *mbufs = &run->o->mbufs;
 	const struct bed_conf conf = {.n_sessions = sessions,
 				      .max_mbufs = max_mbufs,
 				      .n_workers = 1,
 				      .memory_mb = run->memory_mb,
-				      .huge = run->huge};
+				      .huge = run->huge,
+				      .bare = bare};
 	struct bed *bed = bed_new(&conf);
 
 	bed->window_packets = (uint32_t)run->o->packets;
 	for (unsigned i = 0; i < mbufs->n; i++)
 		for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
-			struct cost_row row = {.work = "W",
+			struct cost_row row = {.work = bare ? "bare" : "W",
 					       .direction = way,
 					       .sessions = sessions,
 					       .mbufs = (uint32_t)mbufs->at[i]};
@@ -304,7 +312,9 @@ static void measure(struct cost_run *run, uint32_t max_mbufs)
 		uint32_t sessions = (uint32_t)o->sessions.at[i];
 
 		if (o->works & WORK_W)
-			work_rows(run, sessions, max_mbufs);
+			work_rows(run, sessions, max_mbufs, false);
+		if (o->works & WORK_BARE)
+			work_rows(run, sessions, max_mbufs, true);
 		if (o->works & WORK_HANDOFF && sessions <= HANDOFF_SESSIONS_MAX)
 			handoff_rows(run, sessions);
 		flows_all(run, sessions);
