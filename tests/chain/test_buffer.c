@@ -636,17 +636,17 @@ static void new_gnb(void)
 }
 
 static CU_TestInfo tests[] = {
-	{"held, told, delivered in order", wakes},
+	{"54: held, told, delivered in order", wakes},
 	{"in pieces, ahead of newer ones", in_pieces},
 	{"rules that buffer still", rules_again},
 	{"by a tunnel", tunnelled},
 	{"by a tunnel, behind others", tunnelled_behind},
 	{"metered at delivery", charged_once},
-	{"limits", limits},
+	{"54: limits", limits},
 	{"limits lowered", limits_lowered},
 	{"ports keep their buffers", ports_keep_their_own},
 	{"too old", too_old},
-	{"DROP, DROBU, deletion", ends},
+	{"55: DROP, DROBU, deletion", ends},
 	{"the session ends meanwhile", ends_meanwhile},
 	{"the worker ends", worker_ends},
 	{"told once", told_once},

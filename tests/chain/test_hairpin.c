@@ -427,7 +427,7 @@ static void framed_routes(void)
 }
 
 static CU_TestInfo tests[] = {
-	{"delivered, same worker and other", delivered},
+	{"gtpu.md 17: delivered, same worker and other", delivered},
 	{"in one turn with others", mixed_turn},
 	{"rules, rates and usage of both", rules_of_both},
 	{"to an idle UE", to_an_idle_ue},

@@ -272,7 +272,7 @@ static void tunnels_do_not_mix(void)
 }
 
 static CU_TestInfo tests[] = {
-	{"sessions in the pools", in_pools},
+	{"gtpu.md 20: sessions in the pools", in_pools},
 	{"sessions beyond the pools", beyond_pools},
 	{"router solicitations", solicitations},
 	{"tunnels do not mix", tunnels_do_not_mix},
