@@ -228,6 +228,9 @@ static void taken(struct mail *mail, void *ctx)
 			u->taking = 0;
 			if (triggers && usage)
 				usage_report(s, u, rule, &usage->counts, triggers, &sink);
+			if (u->given)
+				usage_quota_given(u);
+			u->given = false;
 		}
 		arm(s);
 	}
@@ -271,7 +274,8 @@ static void next_take(struct rules *rules, struct urr_state *u)
 		rule->event_quota = next.event_quota;
 	if (next.quota.flags || next.time_quota_s || next.event_quota) {
 		rule->resumed = true;
-		usage_quota_given(u);
+		u->given = true;
+		u->due &= ~(uint32_t)USAGE_STOPS; // what has been used up just now matters no more
 	}
 }
 
@@ -365,7 +369,6 @@ static void look(struct n4_usage *s)
 
 	policy_form_of(s->session->rules, &form);
 	policy = mail ? policy_new(&form) : NULL;
-
 	if (!policy) {
 		free(mail);
 		ask_failed(s);

@@ -222,7 +222,7 @@ static void pause_change(struct urr_state *u, const struct urr_rule *now)
 	if (now->measurement_info & MEASURE_START)
 		usage_time_run(u, now_ns);
 	else
-		u->again = urr_awaits(now);
+		u->again |= urr_awaits(now);
 }
 
 static uint32_t next_at(const struct rules *rules, uint32_t urr)

@@ -91,12 +91,21 @@ void usage_time_run(struct urr_state *u, uint64_t at_ns)
 		u->runs_ns = at_ns;
 }
 
+// What something has begun from is not taken back, though the silence began before.
 void usage_time_pause(struct urr_state *u, uint64_t at_ns)
 {
+	const uint64_t begun[] = {
+		u->since_timed_ns,
+		u->n_stretches ? u->stretches[u->n_stretches - 1].to_timed_ns : 0,
+		u->threshold_timed_ns,
+		u->quota_timed_ns,
+	};
+
 	u->timed_ns = usage_timed(u, at_ns);
 	u->runs_ns = 0;
-	if (u->timed_ns < u->since_timed_ns) // that was reported is not taken back
-		u->timed_ns = u->since_timed_ns;
+	for (unsigned i = 0; i < sizeof(begun) / sizeof(begun[0]); i++)
+		if (u->timed_ns < begun[i])
+			u->timed_ns = begun[i];
 }
 
 void usage_quota_given(struct urr_state *u)

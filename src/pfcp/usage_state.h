@@ -32,6 +32,7 @@ struct urr_state {
 	bool again;          // it has stopped: its next packet is to be told of
 	bool splits;         // a monitoring time has come, and the owner is to tell what it counted
 	bool anew;           // and begins to count anew
+	bool given;          // has been given a quota, which it has when the owner has it
 	uint8_t n_stretches; // since the last report
 	uint8_t n_events;    // since the last report
 	uint8_t since_event; // those before are in a stretch that has been told

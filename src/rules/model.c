@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 struct rules *rules_new(void)
 {
 	return calloc(1, sizeof(struct rules));
@@ -255,7 +257,8 @@ struct urr_next *rules_next_first(const struct rules *rules, uint32_t urr)
 	for (unsigned i = 0; i < rules->n_nexts; i++) {
 		struct urr_next *next = &rules->nexts[i];
 
-		if (next->urr == urr && (first == NULL || next->at < first->at))
+		if (next->urr == urr && (first == NULL || clock_wall_from_ntp(next->at) <
+								  clock_wall_from_ntp(first->at)))
 			first = next;
 	}
 	return first;

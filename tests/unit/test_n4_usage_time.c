@@ -116,6 +116,24 @@ static void test_next_time(void)
 	usage_close();
 }
 
+// A quota that is used up at the very monitoring time that gives another one stops nothing.
+static void test_next_just_in_time(void)
+{
+	uint64_t seid;
+
+	usage_open(&conf);
+	seid = session_at(DURAT ISTM "002500020002 004a00040000000a 00210004%08x 007a000400000005",
+			  10, 0);
+	after_ms_of(13000);
+	CU_ASSERT(packet(seid, UP, true, 100));
+	CU_ASSERT_EQUAL(sum()->n, 0);
+	after_ms_of(2200);
+	CU_ASSERT(sum()->n == 2 && sum()->trigger == TIMQU && sum()->information == AFT);
+	CU_ASSERT_FALSE(packet(seid, UP, true, 100));
+	end(seid);
+	usage_close();
+}
+
 // And of events.
 static void test_next_events(void)
 {
@@ -418,6 +436,7 @@ static CU_TestInfo tests[] = {
 	{"53: a volume threshold after the monitoring time", test_next_threshold},
 	{"53: a volume quota after it", test_next_quota},
 	{"53: time after it", test_next_time},
+	{"53: a quota in time", test_next_just_in_time},
 	{"53: events after it", test_next_events},
 	{"53: several monitoring times", test_several},
 	{"monitoring times that have been", test_past},
