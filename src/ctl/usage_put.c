@@ -1,7 +1,8 @@
-// The table of usage (usage_put.h). Control thread.
+// The tables of usage (usage_put.h). Control thread.
 //
 // Bytes are those since the last report; what is left of a threshold is until the next report, of a quota until packets
-// stop. None is shown where the SMF gave none, and where the owner could not be asked.
+// stop. None is shown where the SMF gave none, and where the owner could not be asked. Time, events and dropped downlink
+// packets have tables of their own, since few URRs are about them, and so have monitoring times that are to come.
 
 #include "ctl/usage_put.h"
 
@@ -58,6 +59,108 @@ static void row_put(struct reply *r, const struct n4_session *session, const str
 	counts_put(r, usage);
 }
 
+static void time_row_put(struct reply *r, const struct urr_rule *urr, const struct usage_view *view)
+{
+	reply_row(r);
+	reply_uint(r, NULL, urr->id);
+	reply_str(r, NULL, view->runs ? "runs" : "stands");
+	reply_uint(r, NULL, view->timed_s);
+	left_put(r, urr->time_threshold_s != 0, (int64_t)view->to_threshold_s);
+	left_put(r, urr->time_quota_s != 0, (int64_t)view->to_quota_s);
+	left_put(r, urr->method & METHOD_EVENT, view->events);
+	left_put(r, urr->event_threshold != 0, (int64_t)urr->event_threshold - view->events);
+	left_put(r, urr->event_quota != 0, (int64_t)urr->event_quota - view->events_used);
+}
+
+static void times_put(struct reply *r, const struct n4_session *session)
+{
+	static const char *const columns[] = {
+		"urr",          "time",   "measured_s",  "threshold_left_s",
+		"quota_left_s", "events", "events_left", "quota_events_left",
+		NULL,
+	};
+	const struct rules *rules = session->rules;
+
+	reply_table_open(r, "usage_time", columns);
+	for (unsigned i = 0; i < rules->n_urrs; i++) {
+		const struct urr_rule *urr = &rules->urrs[i];
+		struct usage_view view;
+
+		if ((urr_measures_time(urr) || urr->method & METHOD_EVENT) &&
+		    n4_usage_view(session, urr->id, &view))
+			time_row_put(r, urr, &view);
+	}
+	reply_table_close(r);
+}
+
+static void drops_put(struct reply *r, const struct rules *rules, const struct policy *policy)
+{
+	static const char *const columns[] = {
+		"urr", "dropped_packets", "dropped_bytes", "packets_left", "bytes_left", NULL,
+	};
+
+	reply_table_open(r, "usage_dropped_downlink", columns);
+	for (unsigned i = 0; policy && i < rules->n_urrs; i++)
+		for (unsigned k = 0; k < policy->form.n_drops; k++) {
+			const struct usage_drops *drops = &policy->drops[k];
+
+			if (drops->number + 1u != rules->urrs[i].place)
+				continue;
+			reply_row(r);
+			reply_uint(r, NULL, rules->urrs[i].id);
+			reply_uint(r, NULL, drops->packets);
+			reply_uint(r, NULL, drops->bytes);
+			left_put(r, drops->packets_threshold != USAGE_NONE,
+				 (int64_t)(drops->packets_threshold - drops->packets));
+			left_put(r, drops->bytes_threshold != USAGE_NONE,
+				 (int64_t)(drops->bytes_threshold - drops->bytes));
+		}
+	reply_table_close(r);
+}
+
+static void volumes_put(struct reply *r, const struct urr_volumes *volumes)
+{
+	left_put(r, volumes->flags & 1, (int64_t)volumes->total);
+	left_put(r, volumes->flags & 2, (int64_t)volumes->up);
+	left_put(r, volumes->flags & 4, (int64_t)volumes->down);
+}
+
+static void nexts_put(struct reply *r, const struct rules *rules)
+{
+	static const char *const columns[] = {
+		"urr",
+		"in_s",
+		"threshold_bytes",
+		"threshold_up_bytes",
+		"threshold_down_bytes",
+		"quota_bytes",
+		"quota_up_bytes",
+		"quota_down_bytes",
+		"threshold_s",
+		"quota_s",
+		"threshold_events",
+		"quota_events",
+		NULL,
+	};
+
+	reply_table_open(r, "monitoring_times", columns);
+	for (unsigned i = 0; i < rules->n_nexts; i++) {
+		const struct urr_next *next = &rules->nexts[i];
+		time_t in_s = clock_wall_from_ntp(next->at) - clock_wall_s();
+
+		reply_row(r);
+		reply_uint(r, NULL, next->urr);
+		reply_uint(r, NULL, in_s > 0 ? (uint64_t)in_s : 0);
+		volumes_put(r, &next->threshold);
+		volumes_put(r, &next->quota);
+		left_put(r, next->time_threshold_s != 0, next->time_threshold_s);
+		left_put(r, next->time_quota_s != 0, next->time_quota_s);
+		left_put(r, next->event_threshold != 0, next->event_threshold);
+		left_put(r, next->event_quota != 0, next->event_quota);
+	}
+	reply_table_close(r);
+}
+
 void usage_put(struct reply *r, const struct n4_session *session, const struct policy *policy)
 {
 	static const char *const columns[] = {
@@ -88,4 +191,7 @@ void usage_put(struct reply *r, const struct n4_session *session, const struct p
 				: NULL);
 	}
 	reply_table_close(r);
+	times_put(r, session);
+	drops_put(r, rules, policy);
+	nexts_put(r, rules);
 }

@@ -33,6 +33,13 @@ struct usage_view {
 	uint64_t since_ns; // of clock_now_ns()
 	bool quota_over;
 	uint32_t reports; // made so far
+	bool runs;        // time is measured now
+	uint64_t timed_s; // since the last report
+	uint64_t
+		to_threshold_s; // of time that is to be measured until it is reported; 0 where it is due
+	uint64_t to_quota_s;  // until nothing passes
+	uint32_t events;      // since the last report
+	uint32_t events_used; // of the quota
 };
 
 // False: the session has no such URR.

@@ -145,10 +145,23 @@ static struct n4_usage usage = {.n = 1, .urrs = &urr};
 static struct policy *policy_give(struct n4_session *session)
 {
 	const struct qer_rule *qer = session->rules->qers;
+	struct urr_rule *rule = session->rules->urrs;
+	struct urr_next *next;
 	struct policy_form form;
 	struct policy *policy;
 	struct meter *meters;
 
+	rule->method |= METHOD_DURAT | METHOD_EVENT;
+	rule->triggers |= TRIGGER_DROTH;
+	rule->time_threshold_s = 100;
+	rule->time_quota_s = 40;
+	rule->event_quota = 5;
+	rule->drops = (struct urr_drops){.flags = 1, .packets = 20};
+	next = rules_next_add(session->rules, rule->id);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(next);
+	next->at = clock_ntp_s() + 90;
+	next->threshold = (struct urr_volumes){.flags = 1, .total = 5000};
+	next->time_quota_s = 60;
 	rules_places_assign(session->rules);
 	CU_ASSERT_TRUE_FATAL(policy_form_of(session->rules, &form));
 	policy = policy_new(&form);
@@ -167,7 +180,16 @@ static struct policy *policy_give(struct n4_session *session)
 			      USAGE_NONE},
 		.quota = {USAGE_NONE, USAGE_NONE, 0},
 	};
+	policy->drops[0] = (struct usage_drops){.packets = 12,
+						.bytes = 1200,
+						.packets_threshold = rule->drops.packets,
+						.bytes_threshold = USAGE_NONE};
 	urr.since_ns = clock_now_ns() - 61 * NS_PER_SEC;
+	urr.runs_ns = clock_now_ns() - 8 * NS_PER_SEC;
+	urr.timed_ns = 25 * NS_PER_SEC;
+	urr.since_timed_ns = urr.threshold_timed_ns = 12 * NS_PER_SEC;
+	urr.n_events = 2;
+	urr.events_used = 3;
 	session->usage = &usage;
 	cold[3] = (struct session_cold){.policy = policy, .version = session->slot.version};
 	return policy;
