@@ -1,5 +1,6 @@
 // Conservation of usage: what all reports say together is what was counted beside, to the byte and the packet, whatever
-// the SMF changes, asks for, ends, or does not answer, and whatever owners have not yet been told.
+// the SMF changes, asks for, ends, or does not answer, whatever owners have not yet been told, and however monitoring
+// times cut it.
 //
 // An account beside the code knows which URRs a PDR names, which quotas are left, and whether a packet passes.
 
@@ -55,6 +56,9 @@ static void put_rule(unsigned type, unsigned urr, unsigned s, bool quota)
 		snprintf(hex + strlen(hex), sizeof(hex) - strlen(hex), "0049000901%016x",
 			 (unsigned)a->quota);
 	}
+	if (draw(3) == 0)
+		snprintf(hex + strlen(hex), sizeof(hex) - strlen(hex), "00210004%08x%s",
+			 clock_ntp_s() + draw(4), draw(2) ? "0022000901 00000000000007d0" : "");
 	put_urr(type, sessions[s].ids[urr], hex);
 }
 
