@@ -131,7 +131,11 @@ int pipeline_loop(void *worker)
 	if (w->qsbr)
 		rte_rcu_qsbr_thread_online(w->qsbr, w->id);
 	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
+		uint64_t mails = w->stats.counter[COUNTER_mails];
+
 		idle = pipeline_turn(w) ? 0 : idle + 1;
+		if (w->stats.counter[COUNTER_mails] != mails) // N4 waits for more: no long sleep
+			idle = RTE_MIN(idle, (unsigned)IDLE_SPIN_TURNS);
 		if (idle)
 			back_off(w, idle);
 	}
