@@ -31,7 +31,8 @@ struct n4_change *n4_change_new(struct n4 *n4, struct n4_session *session, struc
 {
 	struct n4_change *change = calloc(1, sizeof(*change));
 
-	if (!change) {
+	if (!change || !n4_session_open(session)) {
+		free(change);
 		rules_free(rules);
 		return NULL;
 	}
@@ -48,6 +49,8 @@ void n4_change_free(struct n4_change *change)
 {
 	if (!change)
 		return;
+	if (change->session)
+		n4_session_close(change->session);
 	rules_free(change->rules);
 	policy_free(change->policy);
 	free(change->usage.reports);
@@ -489,6 +492,10 @@ void n4_session_abandon(struct n4 *n4, struct n4_session *session)
 		change->session = NULL; // its mail frees it
 		session->change = NULL;
 	}
-	if (session->rules)
+	if (!n4_session_has_rules(session))
+		return;
+	if (n4_session_open(session))
 		give_all(n4, session);
+	else
+		log_error("N4: out of memory: what a session held is lost");
 }

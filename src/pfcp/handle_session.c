@@ -90,6 +90,7 @@ static void session_gone(struct n4_change *change)
 	fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "the session has been deleted before");
 	waiting_refuse(session, &fault, 0);
 	n4_session_free(n4, session);
+	change->session = NULL;
 	if (successor)
 		session_establish(n4, successor);
 	ending_check(n4, assoc);

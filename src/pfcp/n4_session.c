@@ -101,6 +101,7 @@ static void table_free(struct n4_sessions *table)
 	free(table->nis);
 	free(table->policy_ifaces);
 	free(table->edges);
+	packer_fini(&table->packer);
 	rest_free(table->seids);
 	free(table->cp_buckets);
 	free(table->buckets);
@@ -186,7 +187,7 @@ void n4_session_each(const struct n4 *n4, bool (*fn)(void *ctx, const struct n4_
 {
 	for (uint32_t i = 0; i <= n4->sessions->mask; i++)
 		for (struct n4_session *s = n4->sessions->buckets[i]; s; s = s->next)
-			if (s->rules && !fn(ctx, s))
+			if (n4_session_has_rules(s) && !fn(ctx, s))
 				return;
 }
 
@@ -198,7 +199,8 @@ void n4_session_each_from(const struct n4 *n4, uint64_t seid,
 
 	for (struct n4_session **bucket = first; bucket < end; bucket++)
 		for (struct n4_session *s = *bucket; s; s = s->next)
-			if (s->rules && (bucket != first || s->seid >= seid) && !fn(ctx, s))
+			if (n4_session_has_rules(s) && (bucket != first || s->seid >= seid) &&
+			    !fn(ctx, s))
 				return;
 }
 
@@ -231,6 +233,7 @@ struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t s
 	seids_expire(n4);
 	if (seid == 0 || n4_session_lookup(n4, seid))
 		seid = seid_pick(n4);
+	session->n4 = n4;
 	session->seid = seid;
 	session->assoc = assoc;
 	session->since_s = clock_wall_s();
@@ -310,6 +313,7 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	LIST_REMOVE(session, of_assoc);
 	session->assoc->n_sessions--;
 	rules_free(session->rules);
+	free(session->packed);
 	free(session->set);
 	free(session);
 }

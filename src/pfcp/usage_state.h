@@ -53,6 +53,10 @@ struct usage_sink {
 	const uint32_t *reference; // Query URR Reference, or NULL
 };
 
+// The session's, with no URR; NULL without memory.
+struct n4_usage *usage_new(struct n4_session *session);
+// Room for so many more URRs; false without memory.
+bool usage_reserve(struct n4_usage *s, unsigned more);
 void usage_free(struct n4_usage *s);
 
 // Makes the report, two if the monitoring time lies in between (usage_report.c), and begins anew for the next one.

@@ -89,6 +89,7 @@ static struct n4_session *session_make(uint64_t seid, struct rules *rules)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(session);
 	session->cp_seid = 0x77;
 	session->rules = rules;
+	session->n_open = 1; // for good: its usage is the test's
 	session->slot = (struct slot){.owner = 0, .index = 3, .version = 9};
 	session->since_s = 1800000000;
 	addr_parse("192.0.2.4", &session->cp_addr);

@@ -255,7 +255,7 @@ static void test_answer(void)
 	answer(seid, 1,
 	       "000c000f" BAR_1 "003000011e"
 	       "002f000105");
-	bar = rules_bar_lookup(session_of(seid)->rules, 1);
+	bar = rules_bar_lookup(rules_of(session_of(seid)), 1);
 	CU_ASSERT(bar->has_suggested && bar->suggested_packets == 30);
 	CU_ASSERT(bar->has_duration && bar->duration_s == 10);
 	CU_ASSERT_EQUAL(bar->ddn_delay_50ms, 4);
@@ -267,7 +267,7 @@ static void test_answer(void)
 	warp(200);
 	CU_ASSERT_TRUE(told());
 	answer(seid, 1, "000c000a" BAR_1 "002f000100");
-	bar = rules_bar_lookup(session_of(seid)->rules, 1);
+	bar = rules_bar_lookup(rules_of(session_of(seid)), 1);
 	CU_ASSERT(!bar->has_duration && bar->suggested_packets == 30);
 	told();
 	CU_ASSERT_EQUAL(far_of(seid)->flags, FAR_F_BUFFER_PACKETS);
@@ -287,7 +287,7 @@ static void test_answer(void)
 	       "002e000101"); // does not decode: no answer
 	CU_ASSERT_TRUE(n4_report_waits(session_of(seid), REPORT_DOWNLINK_DATA));
 	answer(seid, 1, "");
-	bar = rules_bar_lookup(session_of(seid)->rules, 1);
+	bar = rules_bar_lookup(rules_of(session_of(seid)), 1);
 	CU_ASSERT(bar->ddn_delay_50ms == 4 && bar->suggested_packets == 30);
 	// While the session changes.
 	word(seid, 1);
@@ -302,7 +302,7 @@ static void test_answer(void)
 		kit.hold = false;
 		kit_run();
 	}
-	bar = rules_bar_lookup(session_of(seid)->rules, 1);
+	bar = rules_bar_lookup(rules_of(session_of(seid)), 1);
 	CU_ASSERT(bar->ddn_delay_50ms == 9 && bar->suggested_packets == 30);
 	kit_close();
 }

@@ -37,7 +37,7 @@ static unsigned update_with(uint64_t seid, unsigned action, const char *hex)
 
 static const struct far_rule *far_1(uint64_t seid)
 {
-	return rules_far_lookup(session_of(seid)->rules, 1);
+	return rules_far_lookup(rules_of(session_of(seid)), 1);
 }
 
 static const struct ruleset *block_of(uint64_t seid)

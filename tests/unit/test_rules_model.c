@@ -3,6 +3,7 @@
 
 #include "unit.h"
 
+#include "rules/pack.h"
 #include "rules_kit.h"
 
 // Any kind of rule: ids, counted down from the highest, are kept through growth and removal, in the order
@@ -152,6 +153,58 @@ static void test_clone(void)
 	rules_free(copy);
 }
 
+static struct packer packed_once(const struct rules *rules)
+{
+	struct packer p = {0};
+
+	rules_pack(&p, rules);
+	CU_ASSERT_FALSE_FATAL(p.failed);
+	return p;
+}
+
+// Rules of every kind come back from their packed form: packed again, it is the same.
+static void test_pack(void)
+{
+	struct rules *r = kit_open5gs("10.45.0.2", "2001:db8:cafe:1::2"), *back;
+	struct prefix prefixes[2];
+	struct packer p, again;
+	struct unpacker u;
+
+	CU_ASSERT_EQUAL(prefix_parse("10.1.0.0/16", &prefixes[0]), 0);
+	CU_ASSERT_EQUAL(prefix_parse("10.2.0.0/16", &prefixes[1]), 0);
+	CU_ASSERT_EQUAL(rules_pdr_framed_set(&r->pdrs[0], ADDR_V4, prefixes, 2), 0);
+	CU_ASSERT_EQUAL(rules_pdr_more_set(&r->pdrs[1], prefixes, 1), 0);
+	rules_far_copy_add(&r->fars[1])->teid = 4711;
+	rules_endpoint_add(r, 3)->pdi.source = IF_CORE;
+	rules_tunnel_add(r)->teid = 77;
+	rules_picked_add(r)->prefix = prefixes[1];
+	r->inactivity_s = 60;
+	p = packed_once(r);
+	u.at = p.bytes;
+	back = rules_unpack(&u);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(back);
+	CU_ASSERT_PTR_EQUAL(u.at, p.bytes + p.n);
+	CU_ASSERT(back->n_pdrs == 4 && back->n_endpoints == 1 && back->inactivity_s == 60);
+	CU_ASSERT(prefix_eq(&back->pdrs[0].pdi.framed[1], &prefixes[1]));
+	CU_ASSERT_EQUAL(back->fars[1].copies[0].teid, 4711);
+	CU_ASSERT_EQUAL(back->pdrs[3].pdi.filters[0].proto, 58);
+	again = packed_once(back);
+	CU_ASSERT(again.n == p.n && memcmp(again.bytes, p.bytes, p.n) == 0);
+	packer_fini(&p);
+	packer_fini(&again);
+	rules_free(back);
+	rules_free(r);
+
+	r = rules_new();
+	p = packed_once(r);
+	u.at = p.bytes;
+	back = rules_unpack(&u);
+	CU_ASSERT(back != NULL && back->n_pdrs == 0 && back->pdrs == NULL);
+	packer_fini(&p);
+	rules_free(back);
+	rules_free(r);
+}
+
 static CU_TestInfo tests[] = {
 	{"PDRs", test_pdr},
 	{"FARs", test_far},
@@ -162,6 +215,7 @@ static CU_TestInfo tests[] = {
 	{"a PDR's filters", test_filters},
 	{"filters by BID", test_resolve},
 	{"copies share nothing", test_clone},
+	{"packed and unpacked", test_pack},
 	CU_TEST_INFO_NULL,
 };
 
