@@ -15,6 +15,7 @@
 #include "pfcp/assoc.h"
 #include "pfcp/n4_session.h"
 #include "pfcp/node_id.h"
+#include "session/policy_rules.h"
 #include "worker/mailbox.h"
 #include "worker/worker.h"
 
@@ -192,8 +193,7 @@ static struct mail *counts_ask(const struct n4_session *session, struct call *ca
 		mail->session.image.slot = session->slot.index;
 		mail->session.image.version = session->slot.version;
 		if (rules->n_qers + rules->n_urrs > 0)
-			mail->session.policy = policy_new(rules_meter_places(rules),
-							  rules_usage_places(rules));
+			mail->session.policy = policy_blank(rules);
 	}
 	rules_free(rules);
 	return mail;

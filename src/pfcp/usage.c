@@ -321,8 +321,7 @@ static void look(struct n4_usage *s)
 {
 	const struct rules *rules = s->session->rules;
 	struct mail *mail = mail_new(MAIL_SESSION_COUNT, looked, s);
-	struct policy *policy =
-		mail ? policy_new(rules_meter_places(rules), rules_usage_places(rules)) : NULL;
+	struct policy *policy = mail ? policy_blank(rules) : NULL;
 
 	if (!policy) {
 		free(mail);

@@ -26,17 +26,23 @@ enum side { SIDE_UP, SIDE_DOWN, SIDES };
 // A QER's meters in one direction. `tat` and `cost` of the places in the line stand there while it runs.
 struct meter {
 	uint64_t tat; // rules/meter.h
+	uint64_t dropped, dropped_bytes;
 	meter_cost cost;
 	bool fresh; // in a new block: another QER's than the meter at its place in the old one
-	uint64_t packet_tat;                 // of the packet rate
-	uint64_t packet_units, packet_burst; // 0: none
-	uint64_t dropped, dropped_bytes;
-	uint64_t spare2;
 };
-static_assert(sizeof(struct meter) == 64, "one cache line");
 
 struct meters {
 	struct meter side[SIDES];
+};
+static_assert(sizeof(struct meters) == 64, "one cache line");
+
+// Its packet rate; one without has no units.
+struct packet_meter {
+	uint64_t tat, units, burst;
+};
+
+struct packet_meters {
+	struct packet_meter side[SIDES];
 };
 
 // How a new block takes over the state that the session's old one has at the same place.
@@ -81,10 +87,18 @@ static_assert(sizeof(struct usage) == 128, "two cache lines, the first for count
 
 struct policy {
 	uint16_t n_meters, n_usages; // places
-	struct usage *usages;        // behind the meters
-	struct meters meters[] __attribute__((aligned(64)));
+	struct usage *usages;
+	struct meters *meters;
+	struct packet_meters *packets; // of all meters; NULL: no QER has a packet rate
+};
+
+// What a block has room for.
+struct policy_form {
+	uint16_t n_meters, n_usages;
+	bool packets; // there are packet rates
+	bool hot;     // ordinary packets touch it: its parts begin with cache lines
 };
 
 // Control thread. A zeroed block, NULL without memory.
-struct policy *policy_new(unsigned n_meters, unsigned n_usages);
+struct policy *policy_new(struct policy_form form);
 void policy_free(struct policy *policy);

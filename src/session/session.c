@@ -106,7 +106,6 @@ static void meter_carry(const struct meter *from, struct meter *to, uint64_t now
 		return;
 	to->tat = from->cost == to->cost ? from->tat
 					 : meter_adapt(from->tat, now, burst, from->cost, to->cost);
-	to->packet_tat = from->packet_tat;
 	to->dropped = from->dropped;
 	to->dropped_bytes = from->dropped_bytes;
 }
@@ -132,9 +131,13 @@ static void usage_carry(const struct usage *from, struct usage *to)
 static void policy_carry(const struct policy *from, struct policy *to, uint64_t now, uint64_t burst)
 {
 	for (unsigned i = 0; i < to->n_meters && i < from->n_meters; i++)
-		for (unsigned side = 0; side < SIDES; side++)
-			meter_carry(&from->meters[i].side[side], &to->meters[i].side[side], now,
-				    burst);
+		for (unsigned side = 0; side < SIDES; side++) {
+			struct meter *meter = &to->meters[i].side[side];
+
+			meter_carry(&from->meters[i].side[side], meter, now, burst);
+			if (to->packets && from->packets && !meter->fresh)
+				to->packets[i].side[side].tat = from->packets[i].side[side].tat;
+		}
 	for (unsigned i = 0; i < to->n_usages && i < from->n_usages; i++)
 		usage_carry(&from->usages[i], &to->usages[i]);
 }
@@ -179,7 +182,7 @@ int session_policy_look(struct session_table *table, uint32_t slot, struct polic
 	struct policy *policy = table->cold[slot].policy;
 
 	if (!policy || policy->n_meters != ret->n_meters || policy->n_usages != ret->n_usages)
-		return -ENOENT;
+		return -ENOENT; // packet rates are not looked at
 	policy_gather(table, slot, policy);
 	memcpy(ret->meters, policy->meters, policy->n_meters * sizeof(policy->meters[0]));
 	memcpy(ret->usages, policy->usages, policy->n_usages * sizeof(policy->usages[0]));

@@ -16,6 +16,7 @@
 #include "pfcp/pfd.h"
 #include "pfcp/usage_state.h"
 #include "rules_kit.h"
+#include "session/policy_rules.h"
 #include "worker/mailbox.h"
 #include "worker/worker.h"
 
@@ -147,7 +148,7 @@ static struct policy *policy_give(struct n4_session *session)
 	struct meter *meters;
 
 	rules_places_assign(session->rules);
-	policy = policy_new(rules_meter_places(session->rules), rules_usage_places(session->rules));
+	policy = policy_blank(session->rules);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(policy);
 	worker.meter_burst = METER_UNITS_PER_SEC / 5;
 	meters = policy->meters[0].side;
