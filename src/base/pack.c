@@ -72,6 +72,12 @@ void packer_fini(struct packer *p)
 	*p = (struct packer){0};
 }
 
+void pack_begin(struct packer *p)
+{
+	p->n = 0;
+	p->failed = false;
+}
+
 void pack_put(struct packer *p, const void *item, const void *like, size_t size)
 {
 	unsigned run = 0;
@@ -95,17 +101,6 @@ void pack_put(struct packer *p, const void *item, const void *like, size_t size)
 			group_put(p, word);
 	}
 	run_put(p, &run);
-}
-
-uint8_t *pack_take(struct packer *p)
-{
-	uint8_t *block = p->failed ? NULL : malloc(p->n ? p->n : 1);
-
-	if (block && p->n)
-		memcpy(block, p->bytes, p->n);
-	p->n = 0;
-	p->failed = false;
-	return block;
 }
 
 static uint64_t group_get(struct unpacker *u, uint8_t mask)

@@ -14,7 +14,7 @@
 struct packer {
 	uint8_t *bytes;
 	size_t n, room;
-	bool failed; // there was no memory: what was put since the last pack_take() is lost
+	bool failed; // there was no memory: what was put since the last pack_begin() is lost
 };
 
 // Gives them back in the same order.
@@ -24,10 +24,11 @@ struct unpacker {
 
 void packer_fini(struct packer *p);
 
+// Forgets what was put.
+void pack_begin(struct packer *p);
+
 // Adds a struct of `size` bytes, by what it differs in from `like`; NULL: from one that is all zero.
 void pack_put(struct packer *p, const void *item, const void *like, size_t size);
-// All that was put, in a block of just its size. Heap, the caller's; NULL without memory. Begins anew.
-uint8_t *pack_take(struct packer *p);
 
 // Reads the next struct; `like` must be equal to what it was put with, and may be `item` itself.
 void unpack_get(struct unpacker *u, void *item, const void *like, size_t size);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/rand.h"
 #include "base/rest.h"
+#include "base/slab.h"
 #include "pfcp/assoc.h"
 #include "pfcp/apply.h"
 #include "pfcp/inactivity.h"
@@ -225,18 +226,18 @@ static uint64_t seid_pick(const struct n4 *n4)
 
 struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t seid)
 {
-	struct n4_session *session = calloc(1, sizeof(*session));
+	struct n4_session *session = slab_take(sizeof(*session));
 	struct n4_session **bucket;
 
 	if (!session)
 		return NULL;
+	memset(session, 0, sizeof(*session));
 	seids_expire(n4);
 	if (seid == 0 || n4_session_lookup(n4, seid))
 		seid = seid_pick(n4);
-	session->n4 = n4;
 	session->seid = seid;
 	session->assoc = assoc;
-	session->since_s = clock_wall_s();
+	session->since_s = (uint32_t)clock_wall_s();
 	STAILQ_INIT(&session->waiting);
 	bucket = bucket_get(n4->sessions, seid);
 	while (*bucket && (*bucket)->seid < seid) // in order, for n4_session_each_from()
@@ -249,10 +250,18 @@ struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t s
 	return session;
 }
 
-void n4_session_move(struct n4_session *session, struct assoc *assoc)
+// Off its association's list, and past it where that goes on.
+static void assoc_leave(struct n4_session *session)
 {
+	if (session->assoc->next_end == session)
+		session->assoc->next_end = LIST_NEXT(session, of_assoc);
 	LIST_REMOVE(session, of_assoc);
 	session->assoc->n_sessions--;
+}
+
+void n4_session_move(struct n4_session *session, struct assoc *assoc)
+{
+	assoc_leave(session);
 	session->assoc = assoc;
 	LIST_INSERT_HEAD(&assoc->sessions, session, of_assoc);
 	assoc->n_sessions++;
@@ -310,10 +319,9 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	if (session->refresh)
 		TAILQ_REMOVE(&n4->sessions->refresh, session, of_refresh);
 	rest_add(n4->sessions->seids, session->seid, clock_now_ns());
-	LIST_REMOVE(session, of_assoc);
-	session->assoc->n_sessions--;
+	assoc_leave(session);
 	rules_free(session->rules);
-	free(session->packed);
+	n4_session_packed_free(session);
 	free(session->set);
-	free(session);
+	slab_give(session, sizeof(*session));
 }

@@ -49,6 +49,7 @@ struct n4_waiting {
 };
 STAILQ_HEAD(n4_waiting_list, n4_waiting);
 
+// There may be a million: what has a size stands without gaps, and what only some need is apart.
 struct n4_session {
 	uint64_t seid;              // ours; the peer's requests carry it
 	uint64_t cp_seid;           // the peer's; our answers carry it
@@ -56,35 +57,35 @@ struct n4_session {
 	struct addr made_by;        // where its establishment came from
 	struct n4_session *next;    // in the bucket of its SEID
 	struct n4_session *next_cp; // in that of its CP F-SEID
+	struct assoc *assoc;
 	LIST_ENTRY(n4_session) of_assoc;
 	TAILQ_ENTRY(n4_session) of_refresh; // while `refresh` is set
 	// While its rules, or those of a change under way, name applications: up to which generation of their PFDs
 	// it has been compiled or marked (pfcp/app_sessions.c); 0: they name none.
 	TAILQ_ENTRY(n4_session) of_apps;
 	uint64_t apps_generation;
-	struct assoc *assoc;
 	struct slot slot;
-	struct n4 *n4;
-	uint16_t n_open;     // who has it open
-	uint8_t *packed;     // its rules and what belongs to them, while nobody has; or NULL
-	struct rules *rules; // while it is open: what the owner has; NULL until it first has any
+	uint32_t packed_bytes;
+	uint8_t *packed; // its rules and what belongs to them, while nobody has it open; or NULL
+	struct rules *rules;    // while it is open: what the owner has; NULL until it first has any
+	struct n4_usage *usage; // while it is open, or has a timer; NULL: it never had a URR
 	struct session_set *set; // the sets that it is in; NULL: none (pfcp/session_set.h)
 	struct n4_holding holding;
 	struct n4_change *change; // under way, or NULL
 	struct n4_waiting_list waiting;
-	uint8_t n_waiting;
 	struct n4_reporting *reporting;   // NULL: it never had a report
 	struct n4_downlink *downlink;     // NULL: no packet ever waited for its UE
 	struct n4_inactivity *inactivity; // NULL: its SMF does not ask for it
-	struct n4_usage *usage; // while it is open, or has a timer; NULL: it never had a URR
+	struct session_batch *batch;      // that it ends with, or NULL
+	struct n4_request *successor;     // then done: an establishment with its CP F-SEID; or NULL
+	time_t edge_s;                    // its rules' next edge in time, wall clock
+	uint32_t edge_at; // its place in the heap of edges, from 1; 0: there is none
+	uint32_t since_s; // wall clock
+	uint16_t n_open;  // who has it open
+	uint8_t n_waiting;
 	bool refresh; // what its rules compile to has changed: it is due for a change of its own
 	bool ending; // its association or a set of it ends, or it has a successor: it goes as soon as no change
 		// is under way
-	struct session_batch *batch;  // that it ends with, or NULL
-	struct n4_request *successor; // then done: an establishment with its CP F-SEID; or NULL
-	uint32_t edge_at; // place in the heap of edges, from 1; 0: its rules have no edge in time
-	time_t edge_s;    // the next one, wall clock
-	time_t since_s;   // wall clock
 };
 
 // A session at rest is packed: its rules, its UE addresses and the records of its URRs take a tenth of their room.
@@ -125,6 +126,7 @@ struct n4_sessions {
 	struct n4_session **buckets;
 	uint32_t mask; // number of buckets less one
 	uint32_t n;
+	uint32_t n_changes;                 // under way
 	struct n4_refresh_list refresh;     // sessions that are due for it, in order
 	struct n4_refresh_list of_apps;     // whose rules name applications, by apps_generation
 	struct n4_reporting_list reporting; // sessions with reports to send
@@ -176,5 +178,6 @@ void session_edge_note(struct n4 *n4, struct n4_session *session);
 void session_edge_forget(struct n4 *n4, struct n4_session *session);
 void session_edges_tick(struct n4 *n4);
 
+void n4_session_packed_free(struct n4_session *session);
 // Takes it off its association and frees it; what it held has been given back.
 void n4_session_free(struct n4 *n4, struct n4_session *session);

@@ -2,7 +2,10 @@
 // Control thread only. One block: its rules, its UE addresses, and what its URRs have come to (usage_pack.c).
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/slab.h"
+#include "pfcp/assoc.h"
 #include "pfcp/n4_session.h"
 #include "pfcp/usage.h"
 #include "rules/pack.h"
@@ -38,27 +41,35 @@ static bool unpack(struct n4_session *session)
 	}
 	session->rules = rules;
 	session->holding.ue_keys = keys;
-	free(session->packed);
-	session->packed = NULL;
+	n4_session_packed_free(session);
 	return true;
 }
 
 // Without memory it stays open.
 static void pack(struct n4_session *session)
 {
-	struct packer *p = &session->n4->sessions->packer;
+	struct packer *p = &session->assoc->n4->sessions->packer;
 
+	pack_begin(p);
 	rules_pack(p, session->rules);
 	keys_pack(p, &session->holding);
 	usage_pack(p, session);
-	session->packed = pack_take(p);
+	session->packed = p->failed ? NULL : slab_take(p->n);
 	if (!session->packed)
 		return;
+	memcpy(session->packed, p->bytes, p->n);
+	session->packed_bytes = (uint32_t)p->n;
 	rules_free(session->rules);
 	session->rules = NULL;
 	free(session->holding.ue_keys);
 	session->holding.ue_keys = NULL;
 	usage_packed(session);
+}
+
+void n4_session_packed_free(struct n4_session *session)
+{
+	slab_give(session->packed, session->packed_bytes);
+	session->packed = NULL;
 }
 
 bool n4_session_open(struct n4_session *session)

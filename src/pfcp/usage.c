@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "pfcp/apply.h"
+#include "pfcp/assoc.h"
 #include "pfcp/n4_session.h"
 #include "pfcp/usage_state.h"
 #include "session/policy_rules.h"
@@ -147,7 +148,7 @@ struct n4_usage *usage_new(struct n4_session *session)
 
 	if (!s)
 		return NULL;
-	s->n4 = session->n4;
+	s->n4 = session->assoc->n4;
 	s->session = session;
 	s->timer.owner = s;
 	session->usage = s;

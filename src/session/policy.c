@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slab.h"
+
 #define LINE 64
 
 struct policy *policy_new(struct policy_form form)
@@ -19,12 +21,13 @@ struct policy *policy_new(struct policy_form form)
 	struct policy *policy = NULL;
 
 	if (!form.hot)
-		policy = malloc(bytes);
+		policy = slab_take(bytes);
 	else if (posix_memalign((void **)&policy, LINE, bytes) != 0)
 		return NULL;
 	if (!policy)
 		return NULL;
 	memset(policy, 0, bytes);
+	policy->slab_bytes = form.hot ? 0 : (uint32_t)bytes;
 	policy->n_meters = form.n_meters;
 	policy->n_usages = form.n_usages;
 	policy->usages = (struct usage *)(void *)((uint8_t *)policy + head);
@@ -37,5 +40,8 @@ struct policy *policy_new(struct policy_form form)
 
 void policy_free(struct policy *policy)
 {
-	free(policy);
+	if (policy && policy->slab_bytes)
+		slab_give(policy, policy->slab_bytes);
+	else
+		free(policy);
 }

@@ -87,6 +87,7 @@ static_assert(sizeof(struct usage) == 128, "two cache lines, the first for count
 
 struct policy {
 	uint16_t n_meters, n_usages; // places
+	uint32_t slab_bytes;         // of an ordinary block (base/slab.h), or 0
 	struct usage *usages;
 	struct meters *meters;
 	struct packet_meters *packets; // of all meters; NULL: no QER has a packet rate

@@ -70,7 +70,7 @@ static void parts_open(void)
 				 .policies = policies,
 				 .n_policies = 1};
 	CU_ASSERT_EQUAL_FATAL(n4_sessions_init(&n4), 0);
-	memset(&assoc, 0, sizeof(assoc));
+	assoc = (struct assoc){.n4 = &n4};
 	CU_ASSERT_EQUAL_FATAL(node_id_parse("smf.example", &assoc.id), 0);
 	view = (struct ctl_view){.version = "t", .workers = workers, .n_workers = 1, .n4 = &n4};
 }

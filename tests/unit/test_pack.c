@@ -41,8 +41,10 @@ static void test_random(void)
 			fill(items[i], size, 1 + (unsigned)random_next() % 40);
 			pack_put(&p, items[i], i ? items[i - 1] : NULL, size);
 		}
-		block = pack_take(&p);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(block);
+		block = malloc(p.n); // just as long: nothing beyond it may be read
+		CU_ASSERT_FATAL(block != NULL && !p.failed);
+		memcpy(block, p.bytes, p.n);
+		pack_begin(&p);
 		u.at = block;
 		for (unsigned i = 0; i < 8; i++) {
 			unpack_get(&u, back, i ? back : NULL,
