@@ -376,6 +376,7 @@ static int begin_assigned(struct n4_change *change, struct pfcp_fault *fault)
 	if (fteid_assign(n4, &session->slot, change->rules, &change->tunnels, fault) == 0) {
 		if (change_compile(change, fault) == 0) {
 			session->change = change;
+			n4->sessions->n_changes++;
 			usage_change_begun(change);
 			app_rules_taken(n4, session, change->rules);
 			n4_slot_set(n4, session);
@@ -411,6 +412,7 @@ int n4_change_end(struct n4_change *change)
 	mail->session.image.version = session->slot.version;
 	add_tunnels(mail, &session->slot, session->rules, fteid_numbers(session->rules), false);
 	session->change = change;
+	change->n4->sessions->n_changes++;
 	post(change, mail);
 	return 0;
 }
@@ -475,6 +477,7 @@ static void change_back(struct mail *mail, void *ctx)
 	if (change->session) {
 		change_commit(change);
 		change->session->change = NULL;
+		change->n4->sessions->n_changes--;
 		usage_go_on(change->session);
 		change->done(change);
 	}
@@ -491,6 +494,7 @@ void n4_session_abandon(struct n4 *n4, struct n4_session *session)
 		change_commit(change);
 		change->session = NULL; // its mail frees it
 		session->change = NULL;
+		n4->sessions->n_changes--;
 	}
 	if (!n4_session_has_rules(session))
 		return;

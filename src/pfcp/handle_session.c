@@ -21,6 +21,8 @@
 #include "pfcp/session_set.h"
 #include "pfcp/smf_set.h"
 
+#define ENDS_AT_ONCE                                                                               \
+	1024 // changes under way beyond which no further session of an association is ended
 #define PDN_TYPE_V4V6 3 // 1: IPv4, 2: IPv6, 3: both (TS 29.244 8.2.79)
 
 int session_f_seid_decode(const struct pfcp_msg *msg, uint64_t *ret_seid, struct addr *ret_addr,
@@ -65,6 +67,21 @@ static void ending_check(struct n4 *n4, struct assoc *assoc)
 	gone(n4, assoc->sessions_gone_ctx);
 }
 
+// Goes on ending an association's sessions. Each takes memory until its owner has answered, so they are not all under
+// way at once. At least one is begun: its end is what goes on.
+static void ending_go_on(struct n4 *n4, struct assoc *assoc)
+{
+	struct n4_session *session;
+
+	while ((session = assoc->next_end) != NULL) {
+		assoc->next_end = LIST_NEXT(session, of_assoc);
+		if (!session->change)
+			session_next(n4, session);
+		if (n4->sessions->n_changes >= ENDS_AT_ONCE)
+			return;
+	}
+}
+
 static int session_establish(struct n4 *n4, struct n4_request *rq);
 
 static void successor_refuse(struct n4_session *session, const struct pfcp_fault *fault)
@@ -93,6 +110,7 @@ static void session_gone(struct n4_change *change)
 	change->session = NULL;
 	if (successor)
 		session_establish(n4, successor);
+	ending_go_on(n4, assoc);
 	ending_check(n4, assoc);
 	if (batch)
 		session_batch_done(batch, 0);
@@ -392,9 +410,9 @@ static void session_end_all(struct n4 *n4, struct assoc *assoc,
 		session->ending = true;
 		waiting_refuse(session, &fault, session->cp_seid);
 		successor_refuse(session, &fault);
-		if (!session->change)
-			session_next(n4, session);
 	}
+	assoc->next_end = LIST_FIRST(&assoc->sessions);
+	ending_go_on(n4, assoc);
 }
 
 static void session_tick(struct n4 *n4)
