@@ -9,7 +9,7 @@
 
 struct side_options {
 	const char *ports[TRAFFIC_WAYS];
-	struct addr smf, upf, gnb, n3, dn, n6, server, ue_base;
+	struct addr smf, upf, gnb, n3, dn, n6, server, ue_base, ue6_base;
 	const char *network;
 	uint32_t forwarder; // SIDE_ bits
 	uint32_t ways;
