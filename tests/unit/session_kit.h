@@ -81,10 +81,10 @@ struct kit {
 	struct n4_iface ifaces[3];
 	struct endpoint peer;
 	uint32_t seq;
-	bool hold;    // the workers do not run by themselves
+	bool hold; // the workers do not run by themselves
 	unsigned n_copies;
 	struct rules *copies[KIT_COPIES]; // of sessions' rules that were looked at, the latest ones
-	int prefixes; // UE prefixes announced, less those taken back
+	int prefixes;                     // UE prefixes announced, less those taken back
 	unsigned n_sent;
 	size_t answer_len;
 	uint8_t answer[PFCP_MSG_MAX]; // the latest

@@ -1,4 +1,5 @@
-// base/slab: blocks of all sizes are apart, come back, and are all counted.
+// base/slab: blocks of all sizes are apart, come back, and are all counted; those beyond the pages' sizes are the
+// heap's and counted nowhere.
 
 #include "base/slab.h"
 
