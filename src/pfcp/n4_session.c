@@ -103,6 +103,7 @@ static void table_free(struct n4_sessions *table)
 	free(table->policy_ifaces);
 	free(table->edges);
 	packer_fini(&table->packer);
+	rules_patterns_fini(&table->patterns);
 	rest_free(table->seids);
 	free(table->cp_buckets);
 	free(table->buckets);
@@ -216,11 +217,16 @@ static void seids_expire(const struct n4 *n4)
 
 static uint64_t seid_pick(const struct n4 *n4)
 {
+	struct n4_sessions *table = n4->sessions;
 	uint64_t seid;
 
-	do
-		seid = rand_u64();
-	while (seid == 0 || n4_session_lookup(n4, seid) || rest_has(n4->sessions->seids, seid));
+	do {
+		if (table->n_seids_drawn == 0) {
+			rand_bytes(table->seids_drawn, sizeof(table->seids_drawn));
+			table->n_seids_drawn = N4_SEIDS_DRAWN;
+		}
+		seid = table->seids_drawn[--table->n_seids_drawn];
+	} while (seid == 0 || n4_session_lookup(n4, seid) || rest_has(n4->sessions->seids, seid));
 	return seid;
 }
 

@@ -18,9 +18,11 @@
 #include "port/eal.h"
 #include "rules/compile.h"
 #include "rules/model.h"
+#include "rules/pack.h"
 #include "session/session.h"
 #include "session/slots.h"
 
+#define N4_SEIDS_DRAWN 32         // by one system call
 #define N4_SESSION_WAITING_MAX 16 // requests that may wait for a session's turn
 
 struct n4_change;
@@ -67,6 +69,7 @@ struct n4_session {
 	struct slot slot;
 	uint32_t packed_bytes;
 	uint8_t *packed; // its rules and what belongs to them, while nobody has it open; or NULL
+	struct rules_pattern *pattern; // that they are packed against, or NULL
 	struct rules *rules;    // while it is open: what the owner has; NULL until it first has any
 	struct n4_usage *usage; // while it is open, or has a timer; NULL: it never had a URR
 	struct session_set *set; // the sets that it is in; NULL: none (pfcp/session_set.h)
@@ -139,7 +142,9 @@ struct n4_sessions {
 	void (*report_failed)(struct n4 *n4, struct n4_session *session);
 	struct n4_session **by_slot[MAX_WORKERS]; // [n_slots] of each worker
 	struct n4_session **cp_buckets;           // by CP F-SEID, as many
-	uint64_t cp_keys[2];                      // random: peers choose what is hashed
+	uint64_t seids_drawn[N4_SEIDS_DRAWN];     // random numbers that are yet to be SEIDs
+	unsigned n_seids_drawn;
+	uint64_t cp_keys[2];       // random: peers choose what is hashed
 	struct n4_session **edges; // a heap, earliest first (edges.c); room for all sessions
 	uint32_t n_edges;
 	struct rest *seids;                    // of sessions that ended a short while ago
@@ -148,6 +153,7 @@ struct n4_sessions {
 	struct remote_tunnels *remote_tunnels; // NULL: nobody wants to know
 	struct compile_conf compile;
 	struct packer packer;
+	struct rules_patterns patterns;
 	struct compile_ni *nis; // what compile points to
 	uint8_t *policy_ifaces; // likewise
 };

@@ -31,7 +31,7 @@ static struct ue_key *keys_unpack(struct unpacker *u, unsigned n)
 static bool unpack(struct n4_session *session)
 {
 	struct unpacker u = {session->packed};
-	struct rules *rules = rules_unpack(&u);
+	struct rules *rules = rules_unpack(&u, rules_pattern_rules(session->pattern));
 	struct ue_key *keys = rules ? keys_unpack(&u, session->holding.n_ue_keys) : NULL;
 
 	if (!keys || !usage_unpack(&u, session)) {
@@ -51,12 +51,16 @@ static void pack(struct n4_session *session)
 	struct packer *p = &session->assoc->n4->sessions->packer;
 
 	pack_begin(p);
-	rules_pack(p, session->rules);
+	session->pattern = rules_pattern_pack(&session->assoc->n4->sessions->patterns, p,
+					      session->rules);
 	keys_pack(p, &session->holding);
 	usage_pack(p, session);
 	session->packed = p->failed ? NULL : slab_take(p->n);
-	if (!session->packed)
+	if (!session->packed) {
+		rules_pattern_give(session->pattern);
+		session->pattern = NULL;
 		return;
+	}
 	memcpy(session->packed, p->bytes, p->n);
 	session->packed_bytes = (uint32_t)p->n;
 	rules_free(session->rules);
@@ -70,6 +74,8 @@ void n4_session_packed_free(struct n4_session *session)
 {
 	slab_give(session->packed, session->packed_bytes);
 	session->packed = NULL;
+	rules_pattern_give(session->pattern);
+	session->pattern = NULL;
 }
 
 bool n4_session_open(struct n4_session *session)
@@ -96,5 +102,6 @@ struct rules *n4_session_rules(const struct n4_session *session)
 {
 	struct unpacker u = {session->packed};
 
-	return session->packed ? rules_unpack(&u) : rules_clone(session->rules);
+	return session->packed ? rules_unpack(&u, rules_pattern_rules(session->pattern))
+			       : rules_clone(session->rules);
 }

@@ -106,7 +106,7 @@ static bool rules_add(void *ctx, const struct n4_session *session)
 	struct packer p = {0};
 
 	if (rules)
-		rules_pack(&p, rules);
+		rules_pack(&p, rules, NULL);
 	*(uint64_t *)ctx += rte_jhash(p.bytes, (uint32_t)p.n, 0) * 0x9e3779b97f4a7c15ull ^
 			    session->seid;
 	packer_fini(&p);

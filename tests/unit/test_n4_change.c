@@ -30,8 +30,10 @@ static void image_take(struct image *image, uint64_t seid)
 
 	image->len = 0;
 	plain.packed = NULL; // the block may be another with the same contents
+	plain.pattern = NULL;
+	plain.packed_bytes = 0;
 	image_add(image, &plain, sizeof(plain));
-	rules_pack(&rules, rules_of(s));
+	rules_pack(&rules, rules_of(s), NULL);
 	image_add(image, rules.bytes, rules.n);
 	packer_fini(&rules);
 	image_add(image, &table->up[s->slot.index], sizeof(struct session_line));

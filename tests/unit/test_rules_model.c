@@ -153,22 +153,36 @@ static void test_clone(void)
 	rules_free(copy);
 }
 
-static struct packer packed_once(const struct rules *rules)
+static struct packer packed_once(const struct rules *rules, const struct rules *like)
 {
 	struct packer p = {0};
 
-	rules_pack(&p, rules);
+	rules_pack(&p, rules, like);
 	CU_ASSERT_FALSE_FATAL(p.failed);
 	return p;
 }
 
-// Rules of every kind come back from their packed form: packed again, it is the same.
-static void test_pack(void)
+// They come back equal: packed by themselves, they are the same octets.
+static void pack_check(const struct rules *rules, const struct rules *like)
 {
-	struct rules *r = kit_open5gs("10.45.0.2", "2001:db8:cafe:1::2"), *back;
+	struct packer p = packed_once(rules, like), plain = packed_once(rules, NULL), again;
+	struct unpacker u = {p.bytes};
+	struct rules *back = rules_unpack(&u, like);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(back);
+	CU_ASSERT_PTR_EQUAL(u.at, p.bytes + p.n);
+	again = packed_once(back, NULL);
+	CU_ASSERT(again.n == plain.n && memcmp(again.bytes, plain.bytes, plain.n) == 0);
+	packer_fini(&p);
+	packer_fini(&plain);
+	packer_fini(&again);
+	rules_free(back);
+}
+
+static struct rules *rules_of_every_kind(void)
+{
+	struct rules *r = kit_open5gs("10.45.0.2", "2001:db8:cafe:1::2");
 	struct prefix prefixes[2];
-	struct packer p, again;
-	struct unpacker u;
 
 	CU_ASSERT_EQUAL(prefix_parse("10.1.0.0/16", &prefixes[0]), 0);
 	CU_ASSERT_EQUAL(prefix_parse("10.2.0.0/16", &prefixes[1]), 0);
@@ -179,30 +193,62 @@ static void test_pack(void)
 	rules_tunnel_add(r)->teid = 77;
 	rules_picked_add(r)->prefix = prefixes[1];
 	r->inactivity_s = 60;
-	p = packed_once(r);
-	u.at = p.bytes;
-	back = rules_unpack(&u);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(back);
-	CU_ASSERT_PTR_EQUAL(u.at, p.bytes + p.n);
-	CU_ASSERT(back->n_pdrs == 4 && back->n_endpoints == 1 && back->inactivity_s == 60);
-	CU_ASSERT(prefix_eq(&back->pdrs[0].pdi.framed[1], &prefixes[1]));
-	CU_ASSERT_EQUAL(back->fars[1].copies[0].teid, 4711);
-	CU_ASSERT_EQUAL(back->pdrs[3].pdi.filters[0].proto, 58);
-	again = packed_once(back);
-	CU_ASSERT(again.n == p.n && memcmp(again.bytes, p.bytes, p.n) == 0);
-	packer_fini(&p);
-	packer_fini(&again);
-	rules_free(back);
-	rules_free(r);
+	return r;
+}
 
-	r = rules_new();
-	p = packed_once(r);
-	u.at = p.bytes;
-	back = rules_unpack(&u);
-	CU_ASSERT(back != NULL && back->n_pdrs == 0 && back->pdrs == NULL);
+// Whatever they are packed against, which may have fewer rules, or more.
+static void test_pack(void)
+{
+	struct rules *sets[] = {
+		rules_new(),
+		kit_open5gs("10.45.0.2", "2001:db8:cafe:1::2"),
+		kit_open5gs("10.45.0.3", "2001:db8:cafe:2::2"),
+		rules_of_every_kind(),
+	};
+	struct packer p;
+
+	for (unsigned i = 0; i < 4; i++) {
+		pack_check(sets[i], NULL);
+		for (unsigned k = 0; k < 4; k++)
+			pack_check(sets[i], sets[k]);
+	}
+	p = packed_once(sets[2], sets[1]);
+	CU_ASSERT(p.n < 60); // two UEs differ in little
 	packer_fini(&p);
-	rules_free(back);
-	rules_free(r);
+	for (unsigned i = 0; i < 4; i++)
+		rules_free(sets[i]);
+}
+
+// Sessions that are alike have one pattern; when others come in its place, they get theirs. It goes with the last user.
+static void test_patterns(void)
+{
+	struct rules *a = kit_open5gs("10.45.0.2", "2001:db8:cafe:1::2");
+	struct rules *b = kit_open5gs("10.45.0.3", "2001:db8:cafe:1::2");
+	struct rules_patterns patterns = {0};
+	struct rules_pattern *first, *other = NULL;
+	struct packer p = {0};
+	unsigned n = 0;
+
+	first = rules_pattern_pack(&patterns, &p, a);
+	CU_ASSERT_PTR_EQUAL_FATAL(rules_pattern_pack(&patterns, &p, b), first);
+	CU_ASSERT_EQUAL(first->users, 3);
+	for (unsigned i = 0; i < b->n_pdrs; i++) // quite another session of as many rules
+		memset(&b->pdrs[i].precedence, 0x5a + (int)i, sizeof(b->pdrs[i].precedence) + 40);
+	for (unsigned i = 0; i < b->n_fars; i++)
+		inet_pton(AF_INET6, "2001:db8:1234:5678:9abc:def0:1122:3344", &b->fars[i].v6);
+	for (unsigned i = 0; i < b->n_qers; i++)
+		memset(&b->qers[i].mbr_up_bps, 0x77, 32);
+	while (!other && n++ < 1000)
+		other = rules_pattern_pack(&patterns, &p, b);
+	CU_ASSERT_FATAL(n > 1 && other != NULL && other != first);
+	CU_ASSERT(first->users == 2 && other->users == 2);
+	rules_pattern_give(first);
+	rules_pattern_give(first);
+	rules_patterns_fini(&patterns);
+	rules_pattern_give(other);
+	packer_fini(&p);
+	rules_free(a);
+	rules_free(b);
 }
 
 static CU_TestInfo tests[] = {
@@ -216,6 +262,7 @@ static CU_TestInfo tests[] = {
 	{"filters by BID", test_resolve},
 	{"copies share nothing", test_clone},
 	{"packed and unpacked", test_pack},
+	{"patterns", test_patterns},
 	CU_TEST_INFO_NULL,
 };
 
