@@ -41,6 +41,14 @@ static size_t rounded(size_t bytes)
 	return bytes ? (bytes + STEP - 1) / STEP * STEP : STEP;
 }
 
+static void *free_take(struct slab *slab)
+{
+	struct free_block *block = slab->free;
+
+	slab->free = block->next;
+	return block;
+}
+
 static void *fresh_take(struct slab *slab, size_t size)
 {
 	uint8_t *block;
@@ -50,7 +58,6 @@ static void *fresh_take(struct slab *slab, size_t size)
 		if (slab->fresh == NULL)
 			return NULL;
 		slab->end = slab->fresh + PAGE;
-		counts.page_bytes += PAGE;
 	}
 	block = slab->fresh;
 	slab->fresh += size;
@@ -60,18 +67,17 @@ static void *fresh_take(struct slab *slab, size_t size)
 void *slab_take(size_t bytes)
 {
 	size_t size = rounded(bytes);
-	struct slab *slab = &slabs[size / STEP - 1];
+	struct slab *slab = &slabs[(size / STEP - 1) % SIZES];
 	void *block;
 
 	if (HEAP_ONLY || size > SIZES * STEP)
-		return malloc(size);
-	block = slab->free;
-	if (block != NULL)
-		slab->free = slab->free->next;
+		block = malloc(size);
+	else if (slab->free != NULL)
+		block = free_take(slab);
 	else
 		block = fresh_take(slab, size);
 	if (block != NULL) {
-		counts.used_bytes += size;
+		counts.bytes += size;
 		counts.blocks++;
 	}
 	return block;
@@ -84,14 +90,14 @@ void slab_give(void *block, size_t bytes)
 
 	if (block == NULL)
 		return;
+	counts.bytes -= size;
+	counts.blocks--;
 	if (HEAP_ONLY || size > SIZES * STEP) {
 		free(block);
 		return;
 	}
 	free_block->next = slabs[size / STEP - 1].free;
 	slabs[size / STEP - 1].free = free_block;
-	counts.used_bytes -= size;
-	counts.blocks--;
 }
 
 void slab_counts_get(struct slab_counts *ret)

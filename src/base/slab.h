@@ -15,8 +15,7 @@ void *slab_take(size_t bytes);
 void slab_give(void *block, size_t bytes);
 
 struct slab_counts {
-	uint64_t page_bytes; // of all pages
-	uint64_t used_bytes; // of blocks that are taken, as they were rounded
+	uint64_t bytes; // of all blocks that are taken, as they were rounded
 	uint64_t blocks;
 };
 
