@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 #define AT(member) offsetof(struct side_options, member)
 #define WINDOW 64
 #define RATE_BPS 40000000000ull // so that no meter is what stops a packet
@@ -68,10 +70,13 @@ static void sessions_make(const struct side_options *o, struct side *side)
 		.wait_s = (unsigned)o->wait_s,
 		.open = true,
 	};
+	uint64_t start;
 	uint32_t failed;
 
 	side->n4 = n4_open(&conf);
+	start = clock_now_ns();
 	failed = n4_run(side->n4, N4_ESTABLISH, 0, (uint32_t)o->ues, WINDOW);
+	side->established_s = (double)(clock_now_ns() - start) / (double)NS_PER_SEC;
 	if (failed) {
 		fprintf(stderr, "sluice-perf: %u of %llu sessions were refused\n", failed,
 			(unsigned long long)o->ues);

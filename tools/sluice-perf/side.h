@@ -27,6 +27,7 @@ extern const unsigned side_n_rows;
 struct side {
 	struct n4 *n4; // NULL with SIDE_IO
 	struct traffic *traffic;
+	double established_s; // what the sessions took
 };
 
 // Opens the ports, establishes the sessions and sees that packets pass. Ends the program if they do not.

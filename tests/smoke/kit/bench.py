@@ -54,12 +54,14 @@ def _device(mode, name, number, first, folder, queue=0):
 
 
 def configuration(mode, control_socket, workers=1, sessions=65536, memory_mb=512, idle="poll",
-                  tunnels=0):
+                  tunnels=0, hashed=None):
     """The daemon's configuration there."""
     made = topology.configuration("vdev" if mode == "virtio_user" else mode, control_socket, workers)
     made["eal"]["memory_mb"] = memory_mb
     made["workers"]["idle"] = idle
     made["sessions"] = {"max": sessions, "tunnels": tunnels}
+    if hashed:
+        made["sessions"]["hashed"] = hashed
     made["interfaces"][0]["mtu"] = MTU
     made["network_instances"][0]["pools"] = [UE_POOL, UE6_POOL]
     if mode == "virtio_user":
