@@ -9,10 +9,11 @@
 
 static_assert(CONFIG_NIS_MAX <= FLOW_PROFILES, "each network instance is a profile");
 
-// The bits of the words of network_instances.services, by the words' bits.
+// The bits of the words of network_instances.services, by the words' bits. What redirects comes with the rules of
+// sessions (service_chain()).
 static const uint64_t services[] = {
-	SERVICE_MASK(l4_lifecycle),
-	SERVICE_MASK(acl),
+	SERVICE_MASK(l4_lifecycle), SERVICE_MASK(acl), 0,
+	SERVICE_MASK(tcp_check) | SERVICE_MASK(l4_lifecycle), // for flows of other protocols
 };
 
 uint64_t upf_flow_services(const struct config_ni *ni)
@@ -38,9 +39,11 @@ static void profile_fill(const struct upf *upf, const struct config_ni *ni,
 				[FLOW_EMBRYONIC] = ni->embryonic_ms,
 				[FLOW_ESTABLISHED] = ni->established_ms,
 				[FLOW_TCP_ESTABLISHED] = ni->tcp_established_ms,
+				[FLOW_TCP_CLOSING] = ni->tcp_closing_ms,
 			},
 		.most = share(upf, ni->flows),
 		.rate = share(upf, ni->flow_rate),
+		.tcp_pick_up = ni->tcp_pick_up,
 	};
 }
 
@@ -49,9 +52,11 @@ void upf_flows_fill(struct upf *upf, struct flows_conf *ret)
 	const struct config *c = &upf->config;
 	uint32_t n = share(upf, c->flows.max);
 	bool has_flows = false;
+	uint64_t asked = 0;
 
 	for (unsigned i = 0; i < c->n_nis; i++) {
 		has_flows |= c->nis[i].services != 0;
+		asked |= upf_flow_services(&c->nis[i]);
 		profile_fill(upf, &c->nis[i], &upf->flow_profiles[i]);
 	}
 	*ret = (struct flows_conf){
@@ -61,8 +66,11 @@ void upf_flows_fill(struct upf *upf, struct flows_conf *ret)
 		.profiles = upf->flow_profiles,
 		.n_profiles = c->n_nis,
 		.services = dispatch_order()->for_flows,
+		.asked = asked,
 		.made = dispatch_order()->made,
 		.gone = dispatch_order()->gone,
+		.words = dispatch_order()->words,
+		.state_bytes = dispatch_order()->state_bytes,
 	};
 }
 

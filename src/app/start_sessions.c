@@ -330,6 +330,7 @@ static void n4_ifaces_fill(struct upf *upf)
 			.iface = (uint8_t)upf->config.nis[i].iface,
 			.pools = upf->config.nis[i].pools,
 			.n_pools = upf->config.nis[i].n_pools,
+			.redirects = upf->config.nis[i].services & CONFIG_SERVICE_REDIRECT,
 			.services = upf_flow_services(&upf->config.nis[i]),
 		};
 }

@@ -144,6 +144,8 @@ struct config_iface {
 // Bits of config_ni.services.
 #define CONFIG_SERVICE_L4_LIFECYCLE (1u << 0)
 #define CONFIG_SERVICE_ACL (1u << 1)
+#define CONFIG_SERVICE_REDIRECT (1u << 2) // for those of sessions that an SMF redirects
+#define CONFIG_SERVICE_TCP_CHECK (1u << 3)
 
 struct config_ni {
 	char name[101];
@@ -158,6 +160,8 @@ struct config_ni {
 	uint32_t embryonic_ms;
 	uint32_t established_ms;
 	uint32_t tcp_established_ms;
+	uint32_t tcp_closing_ms;
+	bool tcp_pick_up;
 	char acl[CONFIG_ACL_MAX][160]; // each parses (rules/acl.h)
 	uint32_t n_acl;
 };

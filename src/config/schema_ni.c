@@ -49,11 +49,13 @@ const struct schema_key schema_ni[] = {
 	{.name = "services",
 	 .type = SCHEMA_FLAGS,
 	 FIELD(config_ni, services),
-	 WORDS("l4_lifecycle", "acl"),
-	 .shown = "[l4_lifecycle, acl]",
-	 .help = "What is done for the flows of its sessions; packets of others know no flows. l4_lifecycle: "
-		 "a flow lives as long as it is used. acl: none begins that the list of that name does not "
-		 "allow."},
+	 WORDS("l4_lifecycle", "acl", "redirect", "tcp_check"),
+	 .shown = "[tcp_check, acl]",
+	 .help = "What is done for the flows of its sessions, in an order of its own (show services). "
+		 "l4_lifecycle: a flow lives as long as it is used. acl: none begins that the list of that name "
+		 "does not allow. redirect: where an SMF redirects traffic to other addresses. tcp_check: TCP "
+		 "connections are followed, and what belongs to none is dropped; includes l4_lifecycle for the "
+		 "others."},
 	{.name = "acl",
 	 .type = SCHEMA_TEXTS,
 	 LIST(config_ni, acl, n_acl),
@@ -88,6 +90,19 @@ const struct schema_key schema_ni[] = {
 	 FIELD(config_ni, tcp_established_ms),
 	 RANGE(100, 86400000, "7440000"),
 	 .help = "The same of a TCP connection (RFC 5382 REQ-5 wants no less than 7440000)."},
+	{.name = "tcp_closing_ms",
+	 .type = SCHEMA_INT,
+	 FIELD(config_ni, tcp_closing_ms),
+	 RANGE(100, 86400000, "240000"),
+	 .help = "The same once an end has closed or reset it, with tcp_check (RFC 5382 REQ-5 wants no less "
+		 "than 240000)."},
+	{.name = "tcp_pick_up",
+	 .type = SCHEMA_BOOL,
+	 FIELD(config_ni, tcp_pick_up),
+	 .def = "true",
+	 .help = "Whether tcp_check takes connections whose beginning it has not seen, as after a restart. "
+		 "Otherwise their segments are dropped, also those of connections that were silent for "
+		 "longer than their flow lives."},
 	{0},
 };
 

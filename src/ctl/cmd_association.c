@@ -124,7 +124,7 @@ bool cmd_show_associations(struct call *call)
 		reply_table_close(r);
 	}
 	if (n4)
-		features_put(r, "up_features", PFCP_IE_UP_FUNCTION_FEATURES, up_features());
+		features_put(r, "up_features", PFCP_IE_UP_FUNCTION_FEATURES, up_features(&n4->env));
 	reply_object_close(r);
 	return true;
 }

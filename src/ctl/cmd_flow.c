@@ -16,14 +16,15 @@
 enum { ARG_FROM, ARG_LIMIT, ARG_UE }; // of show flows, as in commands.c
 
 static const char *const columns[] = {
-	"id",    "seid",  "kind",   "protocol", "ue",    "remote",
-	"began", "class", "age_ms", "left_ms",  "chain", NULL,
+	"id",    "seid",  "kind",   "protocol", "ue",    "remote", "began",
+	"class", "state", "age_ms", "left_ms",  "chain", NULL,
 };
 
 static const char *const classes[FLOW_CLASSES] = {
 	[FLOW_EMBRYONIC] = "embryonic",
 	[FLOW_ESTABLISHED] = "established",
 	[FLOW_TCP_ESTABLISHED] = "tcp_established",
+	[FLOW_TCP_CLOSING] = "tcp_closing",
 };
 
 // A command under way.
@@ -127,6 +128,7 @@ static void row_put(struct call *call, unsigned worker, const struct flow_row *r
 	reply_str(r, NULL, strbuf_text(&remote));
 	reply_str(r, NULL, row->up ? "up" : "down");
 	reply_str(r, NULL, row->class < FLOW_CLASSES ? classes[row->class] : NULL);
+	reply_str(r, NULL, row->word);
 	reply_uint(r, NULL, row->age_ms);
 	reply_uint(r, NULL, row->left_ms);
 	chain_put(r, call->view->services, row->chain);

@@ -188,12 +188,13 @@ static struct mail *counts_ask(const struct n4_session *session, struct call *ca
 {
 	struct rules *rules = n4_session_rules(session);
 	struct mail *mail = rules ? mail_new(MAIL_SESSION_COUNT, counts_arrived, call) : NULL;
+	struct policy_form form;
 
 	if (mail) {
 		mail->session.image.slot = session->slot.index;
 		mail->session.image.version = session->slot.version;
-		if (rules->n_qers + rules->n_urrs > 0)
-			mail->session.policy = policy_blank(rules);
+		if (policy_form_of(rules, &form))
+			mail->session.policy = policy_new(&form);
 	}
 	rules_free(rules);
 	return mail;

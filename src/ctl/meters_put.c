@@ -49,7 +49,7 @@ void meters_put(struct reply *r, const struct rules *rules, const struct policy 
 		for (unsigned side = 0; side < SIDES; side++) {
 			const struct qer_rule *qer = &rules->qers[i];
 			const struct meter *meter =
-				policy && qer->place && qer->place <= policy->n_meters
+				policy && qer->place && qer->place <= policy->form.n_meters
 					? &policy->meters[qer->place - 1].side[side]
 					: NULL;
 

@@ -355,11 +355,29 @@ static void way_put(struct reply *r, const struct n4 *n4, const struct far_rule 
 	reply_str(r, NULL, far->policy ? n4->env.policies[far->policy - 1].name : NULL);
 }
 
+// "198.51.100.80 port 8080", with as many addresses as there are.
+static void redirect_put(struct reply *r, const struct far_rule *far)
+{
+	const struct redirect_rule *to = &far->redirect;
+	const struct addr addrs[] = {addr_v4(to->v4.s_addr), addr_v6(to->v6.s6_addr)};
+	struct strbuf text = {0};
+	char buf[ADDR_STRLEN];
+
+	for (unsigned i = 0; i < 2; i++)
+		if (!addr_is_unspecified(&addrs[i]))
+			strbuf_printf(&text, "%s%s", text.len ? " " : "", addr_str(buf, &addrs[i]));
+	if (to->port)
+		strbuf_printf(&text, "%sport %u", text.len ? " " : "", to->port);
+	reply_str(r, NULL, text.len ? strbuf_text(&text) : NULL);
+	strbuf_fini(&text);
+}
+
 static void fars_put(struct reply *r, const struct n4 *n4, const struct rules *rules)
 {
 	static const char *const columns[] = {
 		"id",      "action", "destination", "network_instance", "outer_header", "teid",
-		"address", "port",   "dscp",        "policy",           "bar",          NULL,
+		"address", "port",   "dscp",        "policy",           "redirect",     "bar",
+		NULL,
 	};
 	// By bit: APPLY_ (rules/model.h).
 	static const char *const actions[] = {
@@ -376,6 +394,7 @@ static void fars_put(struct reply *r, const struct n4 *n4, const struct rules *r
 		reply_str(r, NULL, far->has_parameters ? interface_str(far->destination) : NULL);
 		ni_put(r, n4, far->has_parameters ? far->ni : RULES_NI_NONE);
 		way_put(r, n4, far);
+		redirect_put(r, far);
 		number_put(r, far->has_bar, far->bar);
 	}
 	reply_table_close(r);

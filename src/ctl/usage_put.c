@@ -83,7 +83,7 @@ void usage_put(struct reply *r, const struct n4_session *session, const struct p
 		const struct urr_rule *urr = &rules->urrs[i];
 
 		row_put(r, session, urr,
-			policy && urr->place && urr->place <= policy->n_usages
+			policy && urr->place && urr->place <= policy->form.n_usages
 				? &policy->usages[urr->place - 1]
 				: NULL);
 	}

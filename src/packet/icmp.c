@@ -5,6 +5,7 @@
 
 #include "packet/eth.h"
 #include "packet/ip.h"
+#include "packet/l4.h"
 
 // Sets type and code, and the checksum with them.
 static void retype(uint8_t *icmp, uint8_t type)
@@ -56,6 +57,84 @@ uint32_t icmp_echo_reply(uint8_t *frame, const struct pkt *p)
 		return 0;
 	eth_turn(frame);
 	return (uint32_t)p->outer + p->user_bytes;
+}
+
+bool icmp_is_error(const struct pkt *p)
+{
+	const uint32_t errors4 = 1u << ICMP4_TYPE_UNREACHABLE | 1u << ICMP4_TYPE_QUENCH |
+				 1u << ICMP4_TYPE_TIME_EXCEEDED | 1u << ICMP4_TYPE_PARAMETER;
+	uint8_t type = (uint8_t)(p->dport >> 8);
+
+	if (p->flags & PKT_F_NO_L4)
+		return false;
+	return p->family == 4 ? p->proto == IPPROTO_ICMP && type < 32 && (errors4 >> type & 1)
+			      : p->proto == IPPROTO_ICMPV6 && type < ICMP6_TYPE_ECHO;
+}
+
+// Of a quote the packet's own length may be more than what is there.
+static bool quote4_read(const struct ip4_head *ip, uint32_t room, struct pkt *ret)
+{
+	uint32_t header, total;
+	uint16_t place;
+
+	if (room < IP4_BYTES || ip->version_ihl >> 4 != 4)
+		return false;
+	header = ip4_header_bytes(ip);
+	total = rte_be_to_cpu_16(ip->total);
+	if (header < IP4_BYTES || header > room || total < header)
+		return false;
+	place = rte_be_to_cpu_16(ip->fragment) & (IP4_MORE | IP4_OFFSET_MASK);
+	ret->flags |= place || total > room ? PKT_F_FRAGMENT : 0;
+	ret->flags |= place & IP4_OFFSET_MASK ? PKT_F_NO_L4 : 0;
+	ret->l4 = (uint16_t)(ret->user + header);
+	ret->user_bytes = (uint16_t)(total < room ? total : room);
+	ret->proto = ip->proto;
+	return true;
+}
+
+static bool quote6_read(const struct ip6_head *ip, uint32_t room, struct pkt *ret)
+{
+	uint32_t total;
+	struct ip6_end end;
+
+	if (room < IP6_BYTES || *(const uint8_t *)ip >> 4 != 6)
+		return false;
+	total = IP6_BYTES + rte_be_to_cpu_16(ip->payload);
+	if (ip6_walk(ip, total < room ? total : room, &end) != DROP_NONE)
+		return false;
+	ret->flags |= end.fragment || total > room ? PKT_F_FRAGMENT : 0;
+	ret->flags |= end.later ? PKT_F_NO_L4 : 0;
+	ret->l4 = (uint16_t)(ret->user + end.bytes);
+	ret->user_bytes = (uint16_t)(total < room ? total : room);
+	ret->proto = end.proto;
+	return true;
+}
+
+bool icmp_quote_read(const uint8_t *user, const struct pkt *p, struct pkt *ret)
+{
+	uint32_t at = (uint32_t)(p->l4 - p->user) + ICMP_BYTES;
+	uint32_t room = p->user_bytes > at ? p->user_bytes - at : 0;
+	const uint8_t *quote = user + at;
+
+	*ret = (struct pkt){
+		.family = p->family, .user = (uint16_t)(p->user + at), .qfi = PKT_QFI_NONE};
+	if (!(p->family == 4 ? quote4_read((const struct ip4_head *)quote, room, ret)
+			     : quote6_read((const struct ip6_head *)quote, room, ret)))
+		return false;
+	at = (uint32_t)(ret->l4 - ret->user);
+	return ret->flags & PKT_F_NO_L4 ||
+	       l4_fill(quote + at, ret->user_bytes - at, ret) == DROP_NONE;
+}
+
+bool icmp_cksum_ok(const uint8_t *user, const struct pkt *p)
+{
+	uint32_t at = (uint32_t)(p->l4 - p->user), bytes = p->user_bytes - at;
+	uint64_t sum = cksum_bytes(user + at, bytes);
+
+	if (p->family == 6)
+		sum += cksum_pseudo6(((const struct ip6_head *)user)->src,
+				     ((const struct ip6_head *)user)->dst, IPPROTO_ICMPV6, bytes);
+	return cksum_fold(sum) == 0xffff;
 }
 
 bool icmp_error_allowed(const uint8_t *frame, const struct pkt *p)

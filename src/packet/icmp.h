@@ -13,8 +13,10 @@ enum icmp4_type {
 	ICMP4_TYPE_REPLY = 0,
 	ICMP4_TYPE_UNREACHABLE =
 		3, // code 4: fragmentation needed, `word` is the next hop's MTU (RFC 1191)
+	ICMP4_TYPE_QUENCH = 4,
 	ICMP4_TYPE_ECHO = 8,
 	ICMP4_TYPE_TIME_EXCEEDED = 11,
+	ICMP4_TYPE_PARAMETER = 12,
 };
 
 enum icmp6_type {
@@ -42,6 +44,15 @@ struct icmp_error {
 	uint32_t word;      // the header's second word: MTU or 0
 	const uint8_t *src; // whose error it is: 4 or 16 bytes, of the user packet's family
 };
+
+// Whether it is an error about another packet, which it quotes: not if its own header is missing.
+bool icmp_is_error(const struct pkt *p);
+// Reads the packet that the error at `user` quotes, into all that parse() says of a user packet's place and headers;
+// user_bytes is what is there of it. A quote that is cut short is told as a first fragment (PKT_F_FRAGMENT), whose L4
+// header may be missing. False: no IP header of the error's family is there.
+bool icmp_quote_read(const uint8_t *user, const struct pkt *p, struct pkt *ret);
+// Whether the checksum of a whole ICMP packet is right.
+bool icmp_cksum_ok(const uint8_t *user, const struct pkt *p);
 
 // Whether an error may be sent about a user packet at all (RFC 1122 3.2.2, RFC 4443 2.4 (e)).
 bool icmp_error_allowed(const uint8_t *frame, const struct pkt *p);

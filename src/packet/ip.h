@@ -66,6 +66,11 @@ static inline struct addr ip_destination(const uint8_t *ip)
 }
 
 // Where they stand.
+static inline size_t ip_address_bytes(unsigned family)
+{
+	return family == 4 ? 4 : 16;
+}
+
 static inline const uint8_t *ip_source_at(const uint8_t *ip, unsigned family)
 {
 	return ip + (family == 4 ? offsetof(struct ip4_head, src) : offsetof(struct ip6_head, src));

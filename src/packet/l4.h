@@ -44,6 +44,12 @@ static inline bool l4_is_common(uint8_t proto)
 	return proto < 32 && (common >> proto & 1);
 }
 
+// TCP and UDP packets and their first fragments: others have no port that could be changed.
+static inline bool l4_has_port(const struct pkt *p)
+{
+	return l4_is_common(p->proto) && !(p->flags & PKT_F_NO_L4);
+}
+
 // Fills the ports of every packet that l4_fill() does not.
 enum drop l4_fill_slow(const uint8_t *l4, uint32_t bytes, struct pkt *p);
 

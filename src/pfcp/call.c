@@ -195,7 +195,7 @@ static void call_ask(struct n4 *n4, struct n4_call *c)
 	pfcp_msg_begin(&w, PFCP_ASSOCIATION_SETUP_REQUEST, 0, 0);
 	node_id_encode(&w, &n4->conf.node_id);
 	pfcp_uint_encode(&w, PFCP_IE_RECOVERY_TIME_STAMP, n4->recovery);
-	up_features_encode(&w);
+	up_features_encode(&w, &n4->env);
 	len = pfcp_msg_end(&w);
 	c->tries++;
 	if (xact_request(n4, &c->smf, bytes, len, call_done, c, &c->request) == 0)

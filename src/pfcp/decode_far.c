@@ -127,6 +127,79 @@ static int take_marking(struct decode *d, void *rule, const struct pfcp_ie *ie)
 	return 0;
 }
 
+// --- redirection -----------------------------------------------------------------------------------------
+
+#define REDIRECT_V4 0x01
+#define REDIRECT_V6 0x02
+#define REDIRECT_PORT 0x04
+#define REDIRECT_TEXT_MAX 64
+
+// What each Redirect Address Type has (8.2.20); nothing: names, which no packet can be sent to.
+static const uint8_t redirect_types[] = {
+	[0] = REDIRECT_V4,
+	[1] = REDIRECT_V6,
+	[2] = 0, // URL
+	[3] = 0, // SIP URI
+	[4] = REDIRECT_V4 | REDIRECT_V6,
+	[5] = REDIRECT_PORT,
+	[6] = REDIRECT_V4 | REDIRECT_PORT,
+	[7] = REDIRECT_V6 | REDIRECT_PORT,
+	[8] = REDIRECT_V4 | REDIRECT_V6 | REDIRECT_PORT,
+};
+
+// An address in writing. Returns which of `wanted` it is, 0: none of them, or no address that a host has.
+static unsigned redirect_address(const struct pfcp_octets *text, unsigned wanted,
+				 struct redirect_rule *to)
+{
+	char buf[REDIRECT_TEXT_MAX];
+	struct addr addr;
+
+	if (text->len == 0 || text->len >= sizeof(buf))
+		return 0;
+	memcpy(buf, text->data, text->len);
+	buf[text->len] = 0;
+	if (addr_parse(buf, &addr) != 0 || addr_is_unspecified(&addr) || addr_is_multicast(&addr))
+		return 0;
+	if (addr.family == ADDR_V4)
+		to->v4.s_addr = addr.v4;
+	else
+		memcpy(&to->v6, addr.v6, sizeof(to->v6));
+	return wanted & (addr.family == ADDR_V4 ? REDIRECT_V4 : REDIRECT_V6);
+}
+
+static int take_redirect(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct redirect_rule to = {0};
+	struct far_rule *far = rule;
+	struct pfcp_redirect value;
+	unsigned wanted, found = 0;
+
+	if (ie->len == 0) {
+		far->redirect = to;
+		return 0;
+	}
+	if (pfcp_redirect_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	wanted = redirect_types[value.type];
+	if (wanted == 0)
+		return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie->type,
+				    "packets can be redirected to addresses and ports only");
+	if (wanted & (REDIRECT_V4 | REDIRECT_V6))
+		found |= redirect_address(&value.server, wanted, &to);
+	if ((wanted & REDIRECT_V4) && (wanted & REDIRECT_V6))
+		found |= redirect_address(&value.other_server, wanted, &to);
+	if (wanted & REDIRECT_PORT && value.port != 0)
+		found |= REDIRECT_PORT;
+	if (found != wanted)
+		return decode_fault(d, PFCP_CAUSE_MANDATORY_INCORRECT, ie->type,
+				    "redirection to no address, or no port, of the type given");
+	to.port = wanted & REDIRECT_PORT ? value.port : 0;
+	far->redirect = to;
+	return 0;
+}
+
+// --- parameters ------------------------------------------------------------------------------------------
+
 // Where packets of the other direction come in: something to know, not something to do.
 static int take_linked_endpoint(struct decode *d, void *rule, const struct pfcp_ie *ie)
 {
@@ -143,6 +216,7 @@ static const struct decode_row parameter_rows[] = {
 	{PFCP_IE_OUTER_HEADER_CREATION, false, take_outer_header_creation},
 	{PFCP_IE_TRANSPORT_LEVEL_MARKING, false, take_marking},
 	{PFCP_IE_FORWARDING_POLICY, false, take_policy},
+	{PFCP_IE_REDIRECT_INFORMATION, false, take_redirect},
 	{PFCP_IE_TRAFFIC_ENDPOINT_ID, false, take_linked_endpoint},
 	{PFCP_IE_3GPP_INTERFACE_TYPE, false,
 	 decode_nothing}, // says what network is behind the interface
@@ -161,6 +235,7 @@ static int take_parameters(struct decode *d, void *rule, const struct pfcp_ie *i
 		far->ni = RULES_NI_NONE;
 		far->dscp = DSCP_NONE;
 		far->policy = 0;
+		far->redirect = (struct redirect_rule){0};
 		far->has_endpoint = false;
 		outer_header_clear(far);
 		return 0;

@@ -222,7 +222,7 @@ TAKE_NUMBER(time_threshold_s)
 TAKE_NUMBER(time_quota_s)
 TAKE_NUMBER(quota_holding_s)
 TAKE_NUMBER(quota_validity_s)
-TAKE_NUMBER(monitoring_time)
+TAKE_NUMBER(inactivity_s)
 TAKE_NUMBER(event_threshold)
 TAKE_NUMBER(event_quota)
 
@@ -239,6 +239,124 @@ TAKE_QUOTA(quota_holding_s)
 TAKE_QUOTA(quota_validity_s)
 TAKE_QUOTA(event_quota)
 
+static int take_drops(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct urr_rule *urr = rule;
+	struct pfcp_dropped_threshold value = {0};
+
+	if (ie->len > 0 && pfcp_dropped_threshold_decode(ie, &value, d->fault) < 0)
+		return -EINVAL;
+	urr->drops = (struct urr_drops){
+		.flags = value.flags & (PFCP_DROPPED_DL_TRAFFIC_THRESHOLD_DLPA |
+					PFCP_DROPPED_DL_TRAFFIC_THRESHOLD_DLBY),
+		.packets = value.packets,
+		.bytes = value.bytes,
+	};
+	return 0;
+}
+
+// --- what holds from a monitoring time on ----------------------------------------------------------------
+
+static int next_number(struct decode *d, uint32_t *field, const struct pfcp_ie *ie)
+{
+	*field = 0;
+	return ie->len > 0 ? decode_u32(d, ie, field) : 0;
+}
+
+// One reader for a member of Additional Monitoring Time, and one for its like in the URR itself.
+#define TAKE_NEXT(name, read)                                                                      \
+	static int next_##name(struct decode *d, void *rule, const struct pfcp_ie *ie)             \
+	{                                                                                          \
+		struct urr_next *next = rule;                                                      \
+                                                                                                   \
+		return read;                                                                       \
+	}                                                                                          \
+                                                                                                   \
+	static int own_##name(struct decode *d, void *rule, const struct pfcp_ie *ie)              \
+	{                                                                                          \
+		struct urr_next *next = own_next(d, ((struct urr_rule *)rule)->id);                \
+                                                                                                   \
+		if (!next && ie->len == 0)                                                         \
+			return 0;                                                                  \
+		if (!next)                                                                         \
+			next = rules_next_add(d->rules, ((struct urr_rule *)rule)->id);            \
+		return next ? next_##name(d, next, ie) : next_fault(d, ie);                        \
+	}
+
+static int next_fault(const struct decode *d, const struct pfcp_ie *ie)
+{
+	return decode_fault(d, PFCP_CAUSE_NO_RESOURCES, ie->type,
+			    "more monitoring times than a URR may have");
+}
+
+// That of the URR's own IEs, or NULL.
+static struct urr_next *own_next(struct decode *d, uint32_t urr)
+{
+	for (unsigned i = 0; i < d->rules->n_nexts; i++)
+		if (d->rules->nexts[i].urr == urr && !d->rules->nexts[i].additional)
+			return &d->rules->nexts[i];
+	return NULL;
+}
+
+TAKE_NEXT(at, next_number(d, &next->at, ie))
+TAKE_NEXT(threshold, read_volume(d, ie, &next->threshold))
+TAKE_NEXT(quota, read_volume(d, ie, &next->quota))
+TAKE_NEXT(time_threshold, next_number(d, &next->time_threshold_s, ie))
+TAKE_NEXT(time_quota, next_number(d, &next->time_quota_s, ie))
+TAKE_NEXT(event_threshold, next_number(d, &next->event_threshold, ie))
+TAKE_NEXT(event_quota, next_number(d, &next->event_quota, ie))
+
+static const struct decode_row next_rows[] = {
+	{PFCP_IE_MONITORING_TIME, true, next_at},
+	{PFCP_IE_SUBSEQUENT_VOLUME_THRESHOLD, false, next_threshold},
+	{PFCP_IE_SUBSEQUENT_TIME_THRESHOLD, false, next_time_threshold},
+	{PFCP_IE_SUBSEQUENT_VOLUME_QUOTA, false, next_quota},
+	{PFCP_IE_SUBSEQUENT_TIME_QUOTA, false, next_time_quota},
+	{PFCP_IE_EVENT_THRESHOLD, false, next_event_threshold},
+	{PFCP_IE_EVENT_QUOTA, false, next_event_quota},
+};
+
+// Those given take the place of all that there were; one empty IE alone: none.
+static int take_additional(struct decode *d, void *rule, const struct pfcp_ie *first)
+{
+	const struct urr_rule *urr = rule;
+	struct pfcp_cursor ies = d->ies;
+	struct pfcp_ie group;
+
+	for (unsigned i = d->rules->n_nexts; i-- > 0;)
+		if (d->rules->nexts[i].urr == urr->id && d->rules->nexts[i].additional)
+			rules_next_del(d->rules, &d->rules->nexts[i]);
+	while (decode_next(&ies, first->type, &group)) {
+		struct urr_next *next;
+
+		if (group.len == 0 && d->update)
+			continue;
+		next = rules_next_add(d->rules, urr->id);
+		if (!next)
+			return next_fault(d, first);
+		next->additional = true;
+		if (decode_group(d, next, &group, next_rows, DECODE_ROWS(next_rows)) < 0)
+			return -EINVAL;
+		if (!next->at)
+			return decode_fault(d, PFCP_CAUSE_MANDATORY_MISSING,
+					    PFCP_IE_MONITORING_TIME,
+					    "an additional monitoring time that says no time");
+	}
+	return 0;
+}
+
+// A monitoring time that is taken away takes with it what would have followed.
+static int take_monitoring_time(struct decode *d, void *rule, const struct pfcp_ie *ie)
+{
+	struct urr_next *next = own_next(d, d->id);
+
+	if (ie->len > 0)
+		return own_at(d, rule, ie);
+	if (next)
+		rules_next_del(d->rules, next);
+	return 0;
+}
+
 static const struct decode_row urr_rows[] = {
 	{PFCP_IE_MEASUREMENT_METHOD, true, take_method},
 	{PFCP_IE_REPORTING_TRIGGERS, true, take_triggers},
@@ -249,7 +367,16 @@ static const struct decode_row urr_rows[] = {
 	{PFCP_IE_TIME_QUOTA, false, give_time_quota_s},
 	{PFCP_IE_QUOTA_HOLDING_TIME, false, give_quota_holding_s},
 	{PFCP_IE_QUOTA_VALIDITY_TIME, false, give_quota_validity_s},
+	{PFCP_IE_DROPPED_DL_TRAFFIC_THRESHOLD, false, take_drops},
+	{PFCP_IE_INACTIVITY_DETECTION_TIME, false, take_inactivity_s},
 	{PFCP_IE_MONITORING_TIME, false, take_monitoring_time},
+	{PFCP_IE_SUBSEQUENT_VOLUME_THRESHOLD, false, own_threshold},
+	{PFCP_IE_SUBSEQUENT_TIME_THRESHOLD, false, own_time_threshold},
+	{PFCP_IE_SUBSEQUENT_VOLUME_QUOTA, false, own_quota},
+	{PFCP_IE_SUBSEQUENT_TIME_QUOTA, false, own_time_quota},
+	{PFCP_IE_SUBSEQUENT_EVENT_THRESHOLD, false, own_event_threshold},
+	{PFCP_IE_SUBSEQUENT_EVENT_QUOTA, false, own_event_quota},
+	{PFCP_IE_ADDITIONAL_MONITORING_TIME, false, take_additional},
 	{PFCP_IE_EVENT_THRESHOLD, false, take_event_threshold},
 	{PFCP_IE_EVENT_QUOTA, false, give_event_quota},
 	{PFCP_IE_LINKED_URR_ID, false, take_linked},

@@ -12,6 +12,7 @@
 #include "pfcp/apply.h"
 #include "pfcp/decode.h"
 #include "pfcp/report.h"
+#include "pfcp/usage.h"
 #include "rules/model.h"
 #include "worker/mailbox.h"
 
@@ -32,13 +33,56 @@ struct n4_downlink {
 
 // --- rules -----------------------------------------------------------------------------------------------
 
-// The FAR of the PDR, as long as it buffers and the SMF wants to know.
+static bool far_tells(const struct far_rule *far)
+{
+	return far && far->action & APPLY_BUFF && far->action & APPLY_NOCP;
+}
+
+// The FAR for quota action of the PDR, as long as it buffers and the SMF wants to know: where several URRs have one, the
+// first (rules/compile.c).
+static const struct far_rule *telling_quota_far(const struct rules *rules,
+						const struct pdr_rule *pdr)
+{
+	for (unsigned i = 0; i < pdr->n_urrs; i++) {
+		const struct urr_rule *urr = rules_urr_lookup(rules, pdr->urrs[i]);
+		const struct far_rule *far;
+
+		if (!urr->has_quota_far)
+			continue;
+		far = rules_far_lookup(rules, urr->quota_far);
+		return far_tells(far) ? far : NULL;
+	}
+	return NULL;
+}
+
+// The same of the PDR's own FAR, or else of that.
 static const struct far_rule *telling_far(const struct rules *rules, uint16_t pdr_id)
 {
 	const struct pdr_rule *pdr = rules ? rules_pdr_lookup(rules, pdr_id) : NULL;
 	const struct far_rule *far = pdr ? rules_far_lookup(rules, pdr->far) : NULL;
 
-	return far && (far->action & APPLY_BUFF) && (far->action & APPLY_NOCP) ? far : NULL;
+	if (!pdr || far_tells(far))
+		return far;
+	return telling_quota_far(rules, pdr);
+}
+
+// Whether what waits may still do so: it is the PDR's own FAR that buffers, or a quota of it is used up.
+static bool way_is_closed(const struct n4_session *session, uint16_t pdr_id)
+{
+	const struct rules *rules = session->rules;
+	const struct pdr_rule *pdr = rules_pdr_lookup(rules, pdr_id);
+
+	if (!telling_far(rules, pdr_id))
+		return false;
+	if (far_tells(rules_far_lookup(rules, pdr->far)))
+		return true;
+	for (unsigned i = 0; i < pdr->n_urrs; i++) {
+		struct usage_view view;
+
+		if (n4_usage_view(session, pdr->urrs[i], &view) && view.quota_over)
+			return true;
+	}
+	return false;
 }
 
 static uint64_t delay_of(const struct rules *rules, const struct far_rule *far)
@@ -154,7 +198,7 @@ static void report_open(struct n4 *n4, struct n4_downlink *d)
 {
 	struct report report = {.kind = REPORT_DOWNLINK_DATA, .downlink = {.pdr = d->pdr}};
 
-	if (!telling_far(d->session->rules, d->pdr))
+	if (!way_is_closed(d->session, d->pdr))
 		return; // the way is open meanwhile
 	service_fill(d->session->rules, d, &report);
 	n4_report(n4, d->session, &report);

@@ -8,19 +8,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct n4_env;
 struct pfcp_writer;
 
 struct up_feature {
 	const char *name; // 3GPP's
 	uint64_t bit;     // PFCP_UP_FUNCTION_FEATURES_ bit, first octet low
-	bool works;
+	bool (*works)(const struct n4_env *env);
 	const char *help; // what it means, in words
 };
 
 // All rows; NULL behind the last.
 const struct up_feature *up_feature_get(unsigned i);
 
-// The bits of all features that work.
-uint64_t up_features(void);
+// The bits of all features that work with this configuration.
+uint64_t up_features(const struct n4_env *env);
 
-void up_features_encode(struct pfcp_writer *w);
+void up_features_encode(struct pfcp_writer *w, const struct n4_env *env);

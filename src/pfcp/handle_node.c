@@ -104,7 +104,7 @@ static void node_answer(struct n4_request *rq, const struct pfcp_fault *fault)
 	if (rq->retained)
 		pfcp_uint_encode(&w, PFCP_IE_PFCPASRSP_FLAGS, PFCP_PFCPASRSP_FLAGS_PSREI);
 	if (rq->type == PFCP_ASSOCIATION_SETUP_REQUEST && fault->cause == 0) {
-		up_features_encode(&w);
+		up_features_encode(&w, &n4->env);
 		if (n4->env.ue_pools)
 			pools_encode(&w, &n4->env);
 	}

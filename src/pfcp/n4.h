@@ -117,6 +117,7 @@ struct n4_ni {
 	const struct prefix *pools; // of its UEs' addresses
 	unsigned n_pools;
 	enum ue_to_ue ue_to_ue;
+	bool redirects;    // its FARs may redirect
 	uint64_t services; // bits that the flows of its sessions have in their chains
 };
 

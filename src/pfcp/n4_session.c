@@ -59,6 +59,7 @@ static int compile_conf_init(struct n4 *n4, struct n4_sessions *table)
 	for (unsigned i = 0; i < env->n_nis; i++)
 		table->nis[i] = (struct compile_ni){.iface = env->nis[i].iface,
 						    .ue_to_ue = (uint8_t)env->nis[i].ue_to_ue,
+						    .redirects = env->nis[i].redirects,
 						    .services = env->nis[i].services};
 	table->compile = (struct compile_conf){
 		.nis = table->nis,

@@ -1,8 +1,9 @@
 // What is reported of usage by itself: marks that workers tell of, and what comes with time (usage.h).
 //
 // Control thread only. A session with URRs has one timer, set to the first of the moments of all of them. When it comes,
-// URRs whose time is up are due; whether traffic has ended, and what was counted at the monitoring time, is seen by a
-// look at the owner's counts; then the counts of what is due are taken. One question at a time is with the owner, and
+// URRs whose time is up are due; whether traffic has ended is seen by a look at the owner's counts; then the counts of
+// what is due are taken. What had been counted at a monitoring time the owner tells in the order of its marks, since
+// a later one would count it too. One question at a time is with the owner, and
 // none while a change of the rules is: what is asked for is of the rules that the session has when the answer is here.
 
 #include "pfcp/usage.h"
@@ -41,20 +42,28 @@ static uint64_t at_period(const struct n4_usage *s, const struct urr_state *u,
 	return rule->triggers & TRIGGER_PERIO ? u->period_ns : UINT64_MAX;
 }
 
+// When so much time will have been measured, if it goes on to be.
+static uint64_t at_timed(const struct urr_state *u, uint64_t timed_ns)
+{
+	if (!u->runs_ns)
+		return UINT64_MAX;
+	return timed_ns > u->timed_ns ? u->runs_ns + (timed_ns - u->timed_ns) : u->runs_ns;
+}
+
 static uint64_t at_time_threshold(const struct n4_usage *s, const struct urr_state *u,
 				  const struct urr_rule *rule)
 {
-	if (!(rule->triggers & TRIGGER_TIMTH) || !u->started_ns)
+	if (!(rule->triggers & TRIGGER_TIMTH))
 		return UINT64_MAX;
-	return after_s(later(u->since_ns, u->started_ns), rule->time_threshold_s);
+	return at_timed(u, after_s(u->threshold_timed_ns, rule->time_threshold_s));
 }
 
 static uint64_t at_time_quota(const struct n4_usage *s, const struct urr_state *u,
 			      const struct urr_rule *rule)
 {
-	if (!rule->time_quota_s || !u->started_ns || u->quota_over)
+	if (!rule->time_quota_s || u->quota_over)
 		return UINT64_MAX;
-	return after_s(later(u->quota_ns, u->started_ns), rule->time_quota_s);
+	return at_timed(u, after_s(u->quota_timed_ns, rule->time_quota_s));
 }
 
 static uint64_t at_validity(const struct n4_usage *s, const struct urr_state *u,
@@ -68,7 +77,7 @@ static uint64_t at_validity(const struct n4_usage *s, const struct urr_state *u,
 static uint64_t at_holding(const struct n4_usage *s, const struct urr_state *u,
 			   const struct urr_rule *rule)
 {
-	if (!rule->quota_holding_s || u->quota_over)
+	if (!rule->quota_holding_s || u->quota_over || urr_is_paused(rule))
 		return UINT64_MAX;
 	return after_s(u->active_ns, rule->quota_holding_s);
 }
@@ -76,9 +85,18 @@ static uint64_t at_holding(const struct n4_usage *s, const struct urr_state *u,
 static uint64_t at_stop(const struct n4_usage *s, const struct urr_state *u,
 			const struct urr_rule *rule)
 {
-	if (!u->flowing || !(rule->triggers & TRIGGER_STOPT || rule->method & METHOD_EVENT))
+	if (!u->flowing || urr_is_paused(rule) ||
+	    !(rule->triggers & TRIGGER_STOPT || rule->method & METHOD_EVENT))
 		return UINT64_MAX;
 	return after_s(u->active_ns, s->n4->conf.traffic_stop_s);
+}
+
+static uint64_t at_silence(const struct n4_usage *s, const struct urr_state *u,
+			   const struct urr_rule *rule)
+{
+	if (!rule->inactivity_s || !u->runs_ns || !urr_measures_time(rule))
+		return UINT64_MAX;
+	return after_s(later(u->active_ns, u->runs_ns), rule->inactivity_s);
 }
 
 static uint64_t at_monitoring(const struct n4_usage *s, const struct urr_state *u,
@@ -87,7 +105,8 @@ static uint64_t at_monitoring(const struct n4_usage *s, const struct urr_state *
 	return u->split_due_ns ? u->split_due_ns : UINT64_MAX;
 }
 
-// When a report is due by itself. `looks`: only the owner's counts tell whether it really is.
+// When a report is due by itself, or, without a trigger, something else is to be done. `looks`: only the owner's counts
+// tell whether it really is.
 static const struct moment {
 	uint32_t trigger;
 	bool looks;
@@ -100,7 +119,8 @@ static const struct moment {
 	{PFCP_USAGE_REPORT_TRIGGER_QUVTI, false, at_validity},
 	{PFCP_USAGE_REPORT_TRIGGER_QUHTI, true, at_holding},
 	{PFCP_USAGE_REPORT_TRIGGER_STOPT, true, at_stop},
-	{PFCP_USAGE_REPORT_TRIGGER_MONIT, true, at_monitoring},
+	{0, true, at_silence},
+	{0, false, at_monitoring},
 };
 
 #define MOMENTS (sizeof(moments) / sizeof(moments[0]))
@@ -133,7 +153,7 @@ static void arm(struct n4_usage *s)
 
 			next = at < next ? at : next;
 		}
-		if (u->due)
+		if (u->due || u->again || u->splits)
 			next = 0;
 	}
 	if (next == UINT64_MAX)
@@ -169,10 +189,16 @@ bool usage_reserve(struct n4_usage *s, unsigned more)
 	return true;
 }
 
+void urr_state_fini(struct urr_state *u)
+{
+	free(u->events);
+	free(u->stretches);
+}
+
 void usage_free(struct n4_usage *s)
 {
 	for (unsigned i = 0; i < s->n; i++)
-		free(s->urrs[i].events);
+		urr_state_fini(&s->urrs[i]);
 	free(s->urrs);
 	free(s);
 }
@@ -216,7 +242,8 @@ static struct n4_session *answered(struct n4_usage *s, const struct mail *mail)
 
 static const struct usage *usage_in(const struct policy *policy, const struct urr_rule *rule)
 {
-	return policy && rule->place <= policy->n_usages ? &policy->usages[rule->place - 1] : NULL;
+	return policy && rule->place <= policy->form.n_usages ? &policy->usages[rule->place - 1]
+							      : NULL;
 }
 
 static void taken(struct mail *mail, void *ctx)
@@ -244,31 +271,82 @@ static void taken(struct mail *mail, void *ctx)
 	free(mail);
 }
 
+static bool split_is_due(const struct urr_state *u, uint64_t now)
+{
+	return u->split_due_ns && u->split_due_ns <= now;
+}
+
+// What a URR has from a monitoring time on takes the place of what it had.
+static void next_take(struct rules *rules, struct urr_state *u)
+{
+	struct urr_rule *rule = rules_urr_lookup(rules, u->id);
+	struct urr_next next = *rules_next_first(rules, u->id);
+	uint64_t now = clock_now_ns();
+
+	rules_next_del(rules, rules_next_first(rules, u->id));
+	usage_split_await(u, rules);
+	u->splits = true;
+	u->anew |= next.threshold.flags != 0;
+	if (next.threshold.flags)
+		rule->threshold = next.threshold;
+	if (next.time_threshold_s) {
+		rule->time_threshold_s = next.time_threshold_s;
+		u->threshold_timed_ns = usage_timed(u, now);
+	}
+	if (next.event_threshold) {
+		rule->event_threshold = next.event_threshold;
+		u->events_from = u->n_events;
+	}
+	if (next.quota.flags) {
+		rule->quota = next.quota;
+		rule->quota_given = true;
+	}
+	if (next.time_quota_s)
+		rule->time_quota_s = next.time_quota_s;
+	if (next.event_quota)
+		rule->event_quota = next.event_quota;
+	if (next.quota.flags || next.time_quota_s || next.event_quota) {
+		rule->resumed = true;
+		usage_quota_given(u);
+	}
+}
+
+// What comes into the new block for a URR.
+static void urr_take(struct urr_state *u, struct usage *usage)
+{
+	u->taking = u->due;
+	u->due = 0;
+	if (u->taking || u->anew)
+		usage->flags |= USAGE_F_TAKE;
+	if (u->splits && !u->taking) // a report says all there is
+		usage->flags |= USAGE_F_SPLIT;
+	if (u->taking & USAGE_STOPS)
+		usage->flags |= USAGE_F_STOPPED;
+	if (u->again)
+		usage->flags |= USAGE_F_AWAITS;
+	u->again = u->splits = u->anew = false;
+}
+
 // Takes the counts of what is due with a new block, which also stops what has no quota any more.
 static void take(struct n4_usage *s)
 {
 	struct mail *mail = mail_new(MAIL_POLICY_SET, taken, s);
+	struct rules *rules = s->session->rules;
 
-	if (!mail || policy_of_rules(s->session->rules, &mail->session.policy) < 0) {
+	for (unsigned i = 0; mail && i < s->n; i++)
+		if (split_is_due(&s->urrs[i], clock_now_ns()))
+			next_take(rules, &s->urrs[i]);
+	if (!mail || policy_of_rules(rules, &mail->session.policy) < 0) {
 		free(mail);
 		ask_failed(s);
 		return;
 	}
+	rules_settled(rules);
 	mail->session.policy_new = true;
 	for (unsigned i = 0; i < s->n; i++) {
-		struct urr_state *u = &s->urrs[i];
-		const struct urr_rule *rule = rule_of(s->session, u);
-		struct usage *usage = &mail->session.policy->usages[rule->place - 1];
+		const struct urr_rule *rule = rule_of(s->session, &s->urrs[i]);
 
-		u->taking = u->due;
-		u->due = 0;
-		if (u->taking)
-			usage->flags |= USAGE_F_TAKE;
-		if (u->taking & USAGE_STOPS)
-			usage->flags |= USAGE_F_STOPPED;
-		if (u->again)
-			usage->flags |= USAGE_F_AWAITS;
-		u->again = false;
+		urr_take(&s->urrs[i], &mail->session.policy->usages[rule->place - 1]);
 	}
 	post(s, mail);
 }
@@ -281,10 +359,9 @@ static void seen(struct n4_usage *s, struct urr_state *u, const struct urr_rule 
 
 	if (usage->counts.last_s)
 		u->active_ns = later(u->active_ns, after_s(0, usage->counts.last_s + 1));
-	if (u->split_due_ns && u->split_due_ns <= now) {
-		u->before = usage->counts;
-		u->split_ns = now;
-		u->split_due_ns = 0;
+	if (at_silence(s, u, rule) <= now) {
+		usage_time_pause(u, at_silence(s, u, rule));
+		u->again = true;
 	}
 	if (at_stop(s, u, rule) <= now) {
 		u->again = true;
@@ -320,9 +397,12 @@ static void looked(struct mail *mail, void *ctx)
 
 static void look(struct n4_usage *s)
 {
-	const struct rules *rules = s->session->rules;
 	struct mail *mail = mail_new(MAIL_SESSION_COUNT, looked, s);
-	struct policy *policy = mail ? policy_blank(rules) : NULL;
+	struct policy_form form;
+	struct policy *policy;
+
+	policy_form_of(s->session->rules, &form);
+	policy = mail ? policy_new(&form) : NULL;
 
 	if (!policy) {
 		free(mail);
@@ -363,7 +443,8 @@ static void visit_open(struct n4_usage *s)
 		return;
 	for (unsigned i = 0; i < s->n; i++) {
 		looks |= urr_visit(s, &s->urrs[i], now);
-		due |= s->urrs[i].due != 0 || s->urrs[i].again;
+		due |= s->urrs[i].due != 0 || s->urrs[i].again || s->urrs[i].splits ||
+		       split_is_due(&s->urrs[i], now);
 	}
 	if (looks)
 		look(s);
@@ -405,14 +486,15 @@ static struct urr_state *by_serial(const struct n4_usage *s, uint16_t serial)
 static void event(struct urr_state *u, const struct urr_rule *rule)
 {
 	if (!u->events)
-		u->events = calloc(RULES_MAX_EVENTS, sizeof(*u->events));
-	if (u->n_events < RULES_MAX_EVENTS) {
+		u->events = calloc(USAGE_EVENTS, sizeof(*u->events));
+	if (u->n_events < USAGE_EVENTS) {
 		if (u->events)
 			u->events[u->n_events] = clock_now_ns();
 		u->n_events++;
 	}
 	u->events_used++;
-	if (rule->triggers & TRIGGER_EVETH && u->n_events >= rule->event_threshold)
+	if (rule->triggers & TRIGGER_EVETH &&
+	    u->n_events - u->events_from >= (int64_t)rule->event_threshold)
 		u->due |= PFCP_USAGE_REPORT_TRIGGER_EVETH;
 	if (rule->event_quota && u->events_used >= rule->event_quota)
 		u->due |= PFCP_USAGE_REPORT_TRIGGER_EVEQU;
@@ -421,8 +503,8 @@ static void event(struct urr_state *u, const struct urr_rule *rule)
 static void began(struct n4_usage *s, struct urr_state *u, const struct urr_rule *rule)
 {
 	u->active_ns = clock_now_ns();
-	if (!u->started_ns)
-		u->started_ns = u->active_ns;
+	if (!urr_is_paused(rule))
+		usage_time_run(u, u->active_ns);
 	if (rule->triggers & TRIGGER_START && !u->flowing)
 		usage_report_start(s, u);
 	if (rule->method & METHOD_EVENT && !u->flowing)
@@ -440,6 +522,8 @@ static void reached(struct n4_usage *s, struct urr_state *u, const struct urr_ru
 		triggers |= PFCP_USAGE_REPORT_TRIGGER_VOLTH;
 	if (event->hits & USAGE_HIT_QUOTA)
 		triggers |= PFCP_USAGE_REPORT_TRIGGER_VOLQU;
+	if (event->hits & USAGE_HIT_DROPPED)
+		triggers |= PFCP_USAGE_REPORT_TRIGGER_DROTH;
 	usage_report(s, u, rule, &event->counts, triggers, &sink);
 }
 
@@ -451,6 +535,8 @@ static void event_take(const struct n4_session *session, const struct usage_even
 
 	if (!rule)
 		return;
+	if (event->hits & USAGE_HIT_SPLIT)
+		usage_split(u, &event->counts, event->hits & USAGE_HIT_ANEW);
 	if (event->hits & USAGE_HIT_START)
 		began(s, u, rule);
 	if (event->hits & USAGE_HIT_TAKES)

@@ -135,7 +135,7 @@ int usage_change_prepare(struct n4_change *change, struct mail *mail)
 	mail->session.policy_new = true;
 	if (reserve(change) < 0 || policy_of_rules(now, &mail->session.policy) < 0)
 		return -ENOMEM;
-	for (unsigned i = 0; any && i < mail->session.policy->n_usages; i++)
+	for (unsigned i = 0; any && i < mail->session.policy->form.n_usages; i++)
 		if (place_marked(takes, i + 1))
 			mail->session.policy->usages[i].flags |= USAGE_F_TAKE;
 	return 0;
@@ -143,16 +143,7 @@ int usage_change_prepare(struct n4_change *change, struct mail *mail)
 
 // --- when the owner is told ------------------------------------------------------------------------------
 
-static void monitoring_set(struct urr_state *u, uint32_t monitoring_time)
-{
-	time_t left_s = clock_wall_from_ntp(monitoring_time) - clock_wall_s();
-
-	u->split_due_ns = monitoring_time && left_s > 0
-				  ? clock_now_ns() + (uint64_t)left_s * NS_PER_SEC
-				  : 0;
-}
-
-static void urr_begin(struct urr_state *u, const struct urr_rule *rule)
+static void urr_begin(struct urr_state *u, const struct urr_rule *rule, struct rules *rules)
 {
 	uint64_t now = clock_now_ns();
 
@@ -160,12 +151,12 @@ static void urr_begin(struct urr_state *u, const struct urr_rule *rule)
 		.id = rule->id,
 		.serial = rule->serial,
 		.since_ns = now,
-		.started_ns = rule->measurement_info & MEASURE_START ? now : 0,
+		.runs_ns = rule->measurement_info & MEASURE_START && !urr_is_paused(rule) ? now : 0,
 		.quota_ns = now,
 		.period_ns = now + rule->period_s * NS_PER_SEC,
 		.active_ns = now,
 	};
-	monitoring_set(u, rule->monitoring_time);
+	usage_split_await(u, rules);
 }
 
 void usage_change_begun(struct n4_change *change)
@@ -174,7 +165,7 @@ void usage_change_begun(struct n4_change *change)
 
 	for (unsigned i = 0; i < change->rules->n_urrs; i++)
 		if (change->rules->urrs[i].fresh)
-			urr_begin(&s->urrs[s->n++], &change->rules->urrs[i]);
+			urr_begin(&s->urrs[s->n++], &change->rules->urrs[i], change->rules);
 }
 
 // --- when it has switched --------------------------------------------------------------------------------
@@ -203,18 +194,40 @@ static uint32_t triggers_of(const struct n4_change *change, const struct urr_rul
 	return uc->all || place_marked(uc->asked, old->place) ? PFCP_USAGE_REPORT_TRIGGER_IMMER : 0;
 }
 
-static void urr_go_on(struct urr_state *u, const struct urr_rule *old, const struct urr_rule *now)
+// Measuring is paused, or goes on: time from now on, or from the next packet.
+static void pause_change(struct urr_state *u, const struct urr_rule *now)
 {
-	if (now->resumed) {
-		u->quota_ns = clock_now_ns();
-		u->active_ns = u->quota_ns;
-		u->quota_over = false;
-		u->events_used = 0;
+	uint64_t now_ns = clock_now_ns();
+
+	if (urr_is_paused(now)) {
+		usage_time_pause(u, now_ns);
+		return;
 	}
+	u->active_ns = now_ns;
+	if (now->measurement_info & MEASURE_START)
+		usage_time_run(u, now_ns);
+	else
+		u->again = urr_awaits(now);
+}
+
+static uint32_t next_at(const struct rules *rules, uint32_t urr)
+{
+	const struct urr_next *next = rules_next_first(rules, urr);
+
+	return next ? next->at : 0;
+}
+
+static void urr_go_on(const struct n4_change *change, struct urr_state *u,
+		      const struct urr_rule *old, const struct urr_rule *now)
+{
+	if (now->resumed)
+		usage_quota_given(u);
+	if (urr_is_paused(now) != urr_is_paused(old))
+		pause_change(u, now);
 	if (now->period_s != old->period_s)
 		u->period_ns = clock_now_ns() + now->period_s * NS_PER_SEC;
-	if (now->monitoring_time != old->monitoring_time)
-		monitoring_set(u, now->monitoring_time);
+	if (next_at(change->rules, u->id) != next_at(change->session->rules, u->id))
+		usage_split_await(u, change->rules);
 }
 
 // False: the URR has ended.
@@ -225,14 +238,14 @@ static bool urr_change(struct n4_change *change, struct urr_state *u, const stru
 	const struct policy *policy = change->policy;
 	uint32_t triggers = triggers_of(change, old, now);
 
-	if (triggers && policy && old->place <= policy->n_usages) {
+	if (triggers && policy && old->place <= policy->form.n_usages) {
 		if (change->rules && change->rq) // in the order of their UR-SEQNs
 			n4_reports_take(change->n4, change->session, old->id, sink->put, sink->ctx);
 		usage_report(change->session->usage, u, old, &policy->usages[old->place - 1].counts,
 			     triggers, sink);
 	}
 	if (now)
-		urr_go_on(u, old, now);
+		urr_go_on(change, u, old, now);
 	return now != NULL;
 }
 
@@ -259,7 +272,7 @@ void usage_change_done(struct n4_change *change)
 		    urr_change(change, &s->urrs[i], old, &sink))
 			s->urrs[kept++] = s->urrs[i];
 		else
-			free(s->urrs[i].events);
+			urr_state_fini(&s->urrs[i]);
 	}
 	s->n = kept;
 }

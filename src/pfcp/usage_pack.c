@@ -1,5 +1,5 @@
 // What a session's URRs have come to, while nothing is to be done about them (usage.h).
-// Control thread only. Times, numbers and triggers alone: where a timer is set, or an event has been kept, the record
+// Control thread only. Times, numbers and triggers alone: where a timer is set, or events or stretches of time have been kept, the record
 // stays as it is.
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 static bool rests(const struct n4_usage *s)
 {
 	for (unsigned i = 0; i < s->n; i++)
-		if (s->urrs[i].events)
+		if (s->urrs[i].events || s->urrs[i].stretches)
 			return false;
 	return !s->asked && !s->timer.is_set;
 }

@@ -1,7 +1,11 @@
 // From counts to Usage Reports (TS 29.244 7.5.8.3), see usage.h.
 // Control thread only.
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/clock.h"
+#include "base/log.h"
 #include "pfcp/n4_session.h"
 #include "pfcp/report.h"
 #include "pfcp/usage_state.h"
@@ -33,34 +37,38 @@ static void volume_fill(struct pfcp_volume_measurement *volume, const struct urr
 	volume->total_packets = volume->up_packets + volume->down_packets;
 }
 
-// One stretch of time and what was counted in it. Whole seconds between the same two moments are the same however
-// they are cut, so no second is in two reports or in none.
+// The stretch of time since the last report or stretch, and what was counted in it. Whole seconds between the same two
+// moments are the same however they are cut, so no second is in two reports or in none.
 static void stretch_put(struct urr_state *u, const struct urr_rule *rule, uint32_t triggers,
-			uint64_t from_ns, uint64_t to_ns, const struct usage_counts *counts,
-			uint8_t information, const struct usage_sink *sink)
+			const struct usage_stretch *stretch, uint8_t information,
+			const struct usage_sink *sink)
 {
+	const struct usage_counts *counts = &stretch->counts;
 	struct pfcp_usage_report report = {
 		.urr_id = u->id,
 		.seqn = u->sequence++,
 		.trigger = triggers,
-		.start = ntp_of(from_ns),
-		.end = ntp_of(to_ns),
+		.start = ntp_of(u->since_ns),
+		.end = ntp_of(stretch->to_ns),
 		.usage_information = information,
 	};
-	uint64_t timed_ns = u->started_ns > from_ns ? u->started_ns : from_ns;
 
 	if (rule->method & METHOD_VOLUM)
 		volume_fill(&report.volume, rule, counts);
 	report.has_duration = (rule->method & METHOD_DURAT) != 0;
-	if (report.has_duration && u->started_ns && timed_ns < to_ns)
-		report.duration_s = (uint32_t)(to_ns / NS_PER_SEC - timed_ns / NS_PER_SEC);
+	if (report.has_duration)
+		report.duration_s = (uint32_t)(stretch->to_timed_ns / NS_PER_SEC -
+					       u->since_timed_ns / NS_PER_SEC);
 	if (counts->first_s) {
 		report.first_packet = ntp_of(counts->first_s * NS_PER_SEC);
 		report.last_packet = ntp_of(counts->last_s * NS_PER_SEC);
 	}
-	for (unsigned i = 0; u->events && i < u->n_events; i++)
-		if (u->events[i] >= from_ns && u->events[i] <= to_ns)
-			report.events[report.n_events++] = ntp_of(u->events[i]);
+	for (unsigned i = u->since_event;
+	     u->events && i < stretch->to_event && report.n_events < RULES_MAX_EVENTS; i++)
+		report.events[report.n_events++] = ntp_of(u->events[i]);
+	u->since_event = stretch->to_event;
+	u->since_ns = stretch->to_ns;
+	u->since_timed_ns = stretch->to_timed_ns;
 	if (rule->measurement_info & MEASURE_BEFORE)
 		report.usage_information |= PFCP_USAGE_INFORMATION_UBE;
 	if (sink->reference) {
@@ -70,17 +78,104 @@ static void stretch_put(struct urr_state *u, const struct urr_rule *rule, uint32
 	sink->put(sink->ctx, &report);
 }
 
-// What was counted after the monitoring time: all, less what was counted before.
-static struct usage_counts counts_after(const struct usage_counts *all,
-					const struct usage_counts *before)
+// --- time that is measured ---------------------------------------------------------------------------------
+
+uint64_t usage_timed(const struct urr_state *u, uint64_t at_ns)
 {
-	struct usage_counts after = {.last_s = all->last_s};
+	return u->timed_ns + (u->runs_ns && at_ns > u->runs_ns ? at_ns - u->runs_ns : 0);
+}
+
+void usage_time_run(struct urr_state *u, uint64_t at_ns)
+{
+	if (!u->runs_ns)
+		u->runs_ns = at_ns;
+}
+
+void usage_time_pause(struct urr_state *u, uint64_t at_ns)
+{
+	u->timed_ns = usage_timed(u, at_ns);
+	u->runs_ns = 0;
+	if (u->timed_ns < u->since_timed_ns) // that was reported is not taken back
+		u->timed_ns = u->since_timed_ns;
+}
+
+void usage_quota_given(struct urr_state *u)
+{
+	u->quota_ns = clock_now_ns();
+	u->quota_timed_ns = usage_timed(u, u->quota_ns);
+	u->active_ns = u->quota_ns;
+	u->quota_over = false;
+	u->events_used = 0;
+}
+
+// --- monitoring times --------------------------------------------------------------------------------------
+
+static bool next_gives(const struct urr_next *next)
+{
+	return next->threshold.flags || next->quota.flags || next->time_threshold_s ||
+	       next->time_quota_s || next->event_threshold || next->event_quota;
+}
+
+void usage_split_await(struct urr_state *u, struct rules *rules)
+{
+	struct urr_next *next;
+	time_t left_s = 0;
+
+	while ((next = rules_next_first(rules, u->id))) {
+		left_s = clock_wall_from_ntp(next->at) - clock_wall_s();
+		if (left_s > 0 || next_gives(next))
+			break;
+		rules_next_del(rules, next);
+	}
+	u->split_due_ns = 0;
+	if (next && !u->stretches)
+		u->stretches = calloc(RULES_MAX_NEXTS, sizeof(*u->stretches));
+	if (next && !u->stretches)
+		log_error_limited("N4: out of memory: a monitoring time is left out");
+	else if (next)
+		u->split_due_ns = clock_now_ns() + (left_s > 0 ? (uint64_t)left_s * NS_PER_SEC : 0);
+}
+
+static void counts_add(struct usage_counts *to, const struct usage_counts *more)
+{
+	for (unsigned side = 0; side < SIDES; side++) {
+		to->bytes[side] += more->bytes[side];
+		to->packets[side] += more->packets[side];
+	}
+	to->first_s = to->first_s ? to->first_s : more->first_s;
+	to->last_s = more->last_s ? more->last_s : to->last_s;
+}
+
+// Of these counts, those of after the last stretch. When the first packet of them came nobody knows.
+static struct usage_counts counts_after(const struct urr_state *u, const struct usage_counts *all)
+{
+	const struct usage_counts *in = &u->in_stretches;
+	struct usage_counts after = *all;
+	bool has_before = false;
 
 	for (unsigned side = 0; side < SIDES; side++) {
-		after.bytes[side] = all->bytes[side] - before->bytes[side];
-		after.packets[side] = all->packets[side] - before->packets[side];
+		after.bytes[side] -= in->bytes[side];
+		after.packets[side] -= in->packets[side];
+		has_before |= in->bytes[side] != 0;
 	}
+	if (has_before)
+		after.first_s = 0;
 	return after;
+}
+
+void usage_split(struct urr_state *u, const struct usage_counts *counts, bool anew)
+{
+	struct usage_counts after = counts_after(u, counts);
+	struct usage_stretch *stretch;
+
+	if (u->n_stretches < RULES_MAX_NEXTS)
+		u->n_stretches++;
+	stretch = &u->stretches[u->n_stretches - 1]; // beyond, the last becomes longer
+	stretch->to_ns = clock_now_ns();
+	stretch->to_timed_ns = usage_timed(u, stretch->to_ns);
+	stretch->to_event = u->n_events;
+	counts_add(&stretch->counts, &after);
+	u->in_stretches = anew ? (struct usage_counts){0} : *counts;
 }
 
 // Those that want to be reported together with this one (LIUSA).
@@ -101,21 +196,24 @@ void usage_report(struct n4_usage *s, struct urr_state *u, const struct urr_rule
 		  const struct usage_counts *counts, uint32_t triggers,
 		  const struct usage_sink *sink)
 {
-	uint64_t now = clock_now_ns();
+	struct usage_stretch last = {.to_ns = clock_now_ns(),
+				     .to_event = u->n_events,
+				     .counts = counts_after(u, counts)};
+	uint8_t information = 0;
 
-	if (u->split_ns) {
-		struct usage_counts after = counts_after(counts, &u->before);
-
-		stretch_put(u, rule, triggers | PFCP_USAGE_REPORT_TRIGGER_MONIT, u->since_ns,
-			    u->split_ns, &u->before, PFCP_USAGE_INFORMATION_BEF, sink);
-		stretch_put(u, rule, triggers, u->split_ns, now, &after, PFCP_USAGE_INFORMATION_AFT,
-			    sink);
-	} else {
-		stretch_put(u, rule, triggers, u->since_ns, now, counts, 0, sink);
+	last.to_timed_ns = usage_timed(u, last.to_ns);
+	for (unsigned i = 0; i < u->n_stretches; i++) {
+		stretch_put(u, rule, triggers | PFCP_USAGE_REPORT_TRIGGER_MONIT, &u->stretches[i],
+			    information | PFCP_USAGE_INFORMATION_BEF, sink);
+		information = PFCP_USAGE_INFORMATION_AFT;
 	}
-	u->since_ns = now;
-	u->split_ns = 0;
-	u->n_events = 0;
+	stretch_put(u, rule, triggers, &last, information, sink);
+	if (u->n_stretches)
+		memset(u->stretches, 0, RULES_MAX_NEXTS * sizeof(*u->stretches));
+	u->n_stretches = 0;
+	u->in_stretches = (struct usage_counts){0};
+	u->threshold_timed_ns = last.to_timed_ns;
+	u->n_events = u->since_event = u->events_from = 0;
 	u->due &= ~triggers;
 	if (triggers & (USAGE_STOPS | PFCP_USAGE_REPORT_TRIGGER_VOLQU))
 		u->quota_over = true;

@@ -8,6 +8,7 @@
 #include "pipeline/flow_lane.h"
 #include "pipeline/fused.h"
 #include "pipeline/pipeline.h"
+#include "service/13_reassemble.h"
 #include "worker/again.h"
 #include "worker/end_marker.h"
 #include "worker/gtpu_answer.h"
@@ -15,8 +16,11 @@
 
 static struct service_order order; // written once, at start, before any worker runs
 
+static datagram_fn datagram_work;
+
 int dispatch_init(const struct service *const services[], unsigned n, char *why, size_t why_bytes)
 {
+	reassemble_start(datagram_work);
 	return service_order_resolve(services, n, &order, why, why_bytes);
 }
 
@@ -338,6 +342,38 @@ void dispatch_held(struct worker *w)
 			return;
 		run_held(w, pkts, n);
 		buffer_release_end(w, buffer);
+	}
+}
+
+// The services that look at a datagram's L4 header: up to the one that finds its PDR.
+#define BY_FIRST_FRAGMENT (SERVICE_MASK(pdr) | (SERVICE_MASK(pdr) - 1))
+
+// The first fragment visits those as if it were all of the datagram; the others have its flow, its PDR, and what is
+// left of its chain.
+__attribute__((noinline, cold)) static void datagram_work(struct worker *w, struct rte_mbuf *list,
+							  uint64_t chain)
+{
+	struct rte_mbuf *m = gather_next(&list);
+	struct pkt first = *pkt_private(m);
+	struct group g = {.all = ~0ull};
+
+	first.flags &= (uint8_t)~PKT_F_FRAGMENT;
+	group_add(&g, &first, chain);
+	run_bitmap(w, &g, BY_FIRST_FRAGMENT);
+	first.flags |= PKT_F_FRAGMENT;
+	chain = first.chain;
+	if (chain)
+		again_post(w, &first);
+	while ((m = gather_next(&list))) {
+		struct pkt p = *pkt_private(m);
+
+		p.flow = first.flow;
+		p.pdr = first.pdr;
+		p.chain = chain;
+		if (chain)
+			again_post(w, &p);
+		else
+			pkt_drop(w, &p, DROP_reassembly_refused);
 	}
 }
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "pipeline/pipeline.h"
-#include "service/17_flow.h"
+#include "service/15_flow.h"
 
 static inline bool flow_lane_waits(const struct flow_lane *fl)
 {

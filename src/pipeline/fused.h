@@ -6,13 +6,14 @@
 
 #pragma once
 
-#include "service/10_gtpu_decap.h"
-#include "service/15_source_check.h"
+#include "service/09_gtpu_decap.h"
+#include "service/11_source_check.h"
 #include "service/21_l4_lifecycle.h"
+#include "service/23_tcp_check.h"
 #include "service/27_pdr.h"
 #include "service/29_flow_pdr.h"
 #include "service/35_qer.h"
-#include "service/40_far.h"
+#include "service/47_far.h"
 #include "service/50_gtpu_encap.h"
 #include "service/60_output.h"
 
@@ -23,8 +24,8 @@
 // Once the flow is known, of both directions.
 #define FUSED_FLOW (SERVICE_MASK(far) | SERVICE_MASK(output))
 #define FUSED_FLOW_MAY                                                                             \
-	(SERVICE_MASK(qer) | SERVICE_MASK(l4_lifecycle) | SERVICE_MASK(pdr) |                      \
-	 SERVICE_MASK(flow_pdr))
+	(SERVICE_MASK(qer) | SERVICE_MASK(tcp_check) | SERVICE_MASK(l4_lifecycle) |                \
+	 SERVICE_MASK(pdr) | SERVICE_MASK(flow_pdr))
 
 // Whether all chains of a group, of which these are the AND and the OR, are ordinary but for what they may have.
 static inline bool fused_all(uint64_t all, uint64_t any, uint64_t ordinary, uint64_t may)
@@ -69,8 +70,13 @@ static inline void fused_down(struct worker *w, struct pkt *p)
 
 static inline void fused_flow(struct worker *w, struct pkt *p)
 {
-	if (likely(p->chain & SERVICE_MASK(l4_lifecycle)))
+	if (p->chain & SERVICE_MASK(l4_lifecycle))
 		l4_lifecycle_one(w, p);
+	if (p->chain & SERVICE_MASK(tcp_check)) {
+		tcp_check_one(w, p);
+		if (unlikely(!p->chain))
+			return;
+	}
 	if (p->chain & SERVICE_MASK(pdr)) {
 		pdr_one(w, p);
 		if (unlikely(!p->chain))

@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include "service/17_flow.h"
+#include "service/15_flow.h"
 #include "service/service.h"
 #include "worker/worker.h"
 

@@ -304,6 +304,9 @@ static int check_destination(const struct check *c, const struct far_rule *far, 
 	if (row->destination_cause != 0 && !(copy && row->for_copies))
 		return far_fault(c, far, row->destination_cause, RULE_IE_DESTINATION_INTERFACE,
 				 "destination interface that is not served");
+	if (far_redirects(far) && (far->ohc || far->destination == IF_ACCESS))
+		return far_fault(c, far, PFCP_CAUSE_RULE_FAILURE, RULE_IE_REDIRECT_INFORMATION,
+				 "only plain packets towards a data network are redirected");
 	if (far->policy && far->ohc)
 		return far_fault(c, far, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FORWARDING_POLICY,
 				 "a forwarding policy is for packets without an outer header");
@@ -363,6 +366,7 @@ static int check_triggers(const struct check *c, const struct urr_rule *urr)
 		{TRIGGER_PERIO, urr->period_s != 0, RULE_IE_MEASUREMENT_PERIOD},
 		{TRIGGER_VOLTH, urr->threshold.flags != 0, RULE_IE_VOLUME_THRESHOLD},
 		{TRIGGER_TIMTH, urr->time_threshold_s != 0, RULE_IE_TIME_THRESHOLD},
+		{TRIGGER_DROTH, urr->drops.flags != 0, RULE_IE_DROPPED_DL_TRAFFIC_THRESHOLD},
 		{TRIGGER_QUHTI, urr->quota_holding_s != 0, RULE_IE_QUOTA_HOLDING_TIME},
 		{TRIGGER_LIUSA, urr->n_linked != 0, RULE_IE_LINKED_URR_ID},
 		{TRIGGER_EVETH, urr->event_threshold != 0, RULE_IE_EVENT_THRESHOLD},
@@ -386,9 +390,29 @@ static int check_qer(const struct check *c, const struct qer_rule *qer)
 	return 0;
 }
 
-// What no report would ever come of is not promised: dropped downlink traffic, envelopes, MAC addresses, IP multicast,
-// Ethernet and MBS. Spare bits say nothing.
-#define TRIGGERS_NOT_SERVED 0x034c40
+// What no report would ever come of is not promised: envelopes, MAC addresses, IP multicast, Ethernet and MBS. Spare
+// bits say nothing.
+#define TRIGGERS_NOT_SERVED 0x034c00
+
+// Each event is told with its time, and a report holds so many.
+static bool events_fit(uint32_t threshold, uint32_t quota)
+{
+	return threshold <= RULES_MAX_EVENTS && (quota <= RULES_MAX_EVENTS || threshold);
+}
+
+static int check_next(const struct check *c, const struct urr_next *next)
+{
+	const struct urr_rule *urr = rules_urr_lookup(c->rules, next->urr);
+
+	if (next->at == 0)
+		return urr_fault(c, urr, PFCP_CAUSE_CONDITIONAL_MISSING, RULE_IE_MONITORING_TIME,
+				 "subsequent threshold or quota without a monitoring time");
+	if (!events_fit(next->event_threshold ? next->event_threshold : urr->event_threshold,
+			next->event_quota))
+		return urr_fault(c, urr, PFCP_CAUSE_NO_RESOURCES, RULE_IE_EVENT_THRESHOLD,
+				 "more events than one report tells of");
+	return 0;
+}
 
 static int check_urr(const struct check *c, const struct urr_rule *urr)
 {
@@ -403,12 +427,7 @@ static int check_urr(const struct check *c, const struct urr_rule *urr)
 	if (urr->has_quota_far && rules_far_lookup(c->rules, urr->quota_far) == NULL)
 		return urr_fault(c, urr, PFCP_CAUSE_RULE_FAILURE, RULE_IE_FAR_ID,
 				 "URR names a FAR for quota action that does not exist");
-	if (urr->has_quota_far && rules_far_lookup(c->rules, urr->quota_far)->action & APPLY_BUFF)
-		return urr_fault(c, urr, PFCP_CAUSE_NOT_SUPPORTED, RULE_IE_FAR_ID,
-				 "FAR for quota action that buffers");
-	// Each event is told with its time, and a report holds so many.
-	if (urr->event_threshold > RULES_MAX_EVENTS ||
-	    (urr->event_quota > RULES_MAX_EVENTS && !urr->event_threshold))
+	if (!events_fit(urr->event_threshold, urr->event_quota))
 		return urr_fault(c, urr, PFCP_CAUSE_NO_RESOURCES, RULE_IE_EVENT_THRESHOLD,
 				 "more events than one report tells of");
 	return check_triggers(c, urr);
@@ -455,6 +474,10 @@ int rules_check(const struct rules *rules, const struct rules_limits *limits,
 	}
 	for (unsigned i = 0; i < rules->n_urrs; i++) {
 		if (check_urr(&c, &rules->urrs[i]) != 0)
+			return -EINVAL;
+	}
+	for (unsigned i = 0; i < rules->n_nexts; i++) {
+		if (check_next(&c, &rules->nexts[i]) != 0)
 			return -EINVAL;
 	}
 	return check_locators(&c);

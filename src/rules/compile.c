@@ -394,12 +394,18 @@ static int sources_list(struct build *b)
 
 static int block_of(struct build *b)
 {
+	unsigned needs_both = (b->needs_up | b->needs_down) & NEEDS_REDIRECT;
 	uint64_t services;
-	uint8_t profile = compile_flow(b->rules, b->conf, b->order, b->n_pdrs, &services);
+	uint8_t profile = compile_flow(b->rules, b->conf, b->order, b->n_pdrs, needs_both != 0,
+				       &services);
 	const struct block_parts parts = {
-		.chain_up = b->conf->chain(b->conf->chain_ctx, true, b->needs_up) | services,
-		.chain_down = b->conf->chain(b->conf->chain_ctx, false, b->needs_down) | services,
+		.chain_up = b->conf->chain(b->conf->chain_ctx, true, b->needs_up | needs_both) |
+			    services,
+		.chain_down = b->conf->chain(b->conf->chain_ctx, false,
+					     b->needs_down | needs_both) |
+			      services,
 		.profile = profile,
+		.has_flows = services != 0 || needs_both != 0,
 		.flags = b->any_source ? RULESET_F_ANY_SOURCE : 0,
 		.n_up = b->n_up,
 		.n_down = b->n_pdrs - b->n_up,
@@ -409,6 +415,8 @@ static int block_of(struct build *b)
 		.quota_fars = b->has_quota_fars ? b->quota_fars : NULL,
 		.fars = b->fars.fars,
 		.filters = b->filters.filters,
+		.redirects = b->fars.redirects,
+		.n_redirects = b->fars.n_redirects,
 		.sources = b->n_listed ? b->filters.filters + (b->filters.n - b->n_listed) : NULL,
 		.n_sources = b->n_listed,
 		.walk_max = b->conf->walk_max ? b->conf->walk_max : COMPILE_WALK_MAX,

@@ -21,12 +21,13 @@ enum compile_needs {
 	NEEDS_ROUTE = 1 << 2, // a FAR sends plain IP
 	NEEDS_SOURCE_CHECK =
 		1 << 3, // up: the session's UE addresses are known and not all PDRs take any source
-	NEEDS_GATE = 1 << 4,   // a QER closes a gate
-	NEEDS_METER = 1 << 5,  // a QER limits the rate
-	NEEDS_USAGE = 1 << 6,  // a URR measures
-	NEEDS_BUFFER = 1 << 7, // a FAR buffers
-	NEEDS_QUOTA = 1 << 8,  // a URR has a quota, or counts before rates are enforced
-	NEEDS_COPIES = 1 << 9, // a FAR duplicates
+	NEEDS_GATE = 1 << 4,      // a QER closes a gate
+	NEEDS_METER = 1 << 5,     // a QER limits the rate
+	NEEDS_USAGE = 1 << 6,     // a URR measures
+	NEEDS_BUFFER = 1 << 7,    // a FAR buffers
+	NEEDS_QUOTA = 1 << 8,     // a URR has a quota, or counts before rates are enforced
+	NEEDS_COPIES = 1 << 9,    // a FAR duplicates
+	NEEDS_REDIRECT = 1 << 10, // a FAR redirects: of both directions, since answers are led back
 };
 
 #define COMPILE_IFACE_NONE 0xff
@@ -42,6 +43,7 @@ struct compile_ni {
 	uint8_t iface;     // its N6 interface, or COMPILE_IFACE_NONE
 	uint8_t ue_to_ue;  // enum ue_to_ue
 	uint64_t services; // that the configuration gives the flows of its sessions
+	bool redirects;    // its FARs may redirect
 };
 
 struct compile_conf {

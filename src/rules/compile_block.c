@@ -62,7 +62,8 @@ static bool parts_gather(const struct block_parts *parts)
 	for (unsigned i = 0; i < parts->n_up + parts->n_down; i++)
 		for (unsigned k = 0; k < parts->spans[i].n; k++)
 			flags |= parts->filters[parts->spans[i].first + k].flags;
-	return (flags & (FILTER_F_PORTS | FILTER_F_SPI | FILTER_F_ESTABLISHED | FILTER_F_SETUP)) &&
+	return (parts->has_flows || (flags & (FILTER_F_PORTS | FILTER_F_SPI | FILTER_F_ESTABLISHED |
+					      FILTER_F_SETUP))) &&
 	       !(flags & FILTER_F_FRAG);
 }
 
@@ -119,7 +120,16 @@ static unsigned way_put(const struct block_parts *parts, const struct way *way, 
 	return n_filters;
 }
 
-// What stands for the PDRs of the way beyond a quota.
+// Behind so many filters, the last first (ruleset_redirect()). Returns how many filters there are now.
+static unsigned redirects_put(const struct block_parts *parts, struct filter *filters,
+			      unsigned n_filters)
+{
+	for (unsigned i = parts->n_redirects; i > 0; i--)
+		memcpy(&filters[n_filters++], &parts->redirects[i - 1], sizeof(struct filter));
+	return n_filters;
+}
+
+// What stands for the PDRs of the way beyond a quota: what that stops is no loss of a UE that cannot be reached.
 static void quota_pdrs_put(const struct block_parts *parts, const struct way *way,
 			   struct ruleset *rs)
 {
@@ -127,8 +137,10 @@ static void quota_pdrs_put(const struct block_parts *parts, const struct way *wa
 
 	memcpy(to, rs->pdrs + way->at, way->n * sizeof(*to));
 	for (unsigned i = 0; i < way->n; i++)
-		if (parts->quota_fars[way->first + i])
+		if (parts->quota_fars[way->first + i]) {
 			to[i].far = (uint16_t)(parts->quota_fars[way->first + i] - 1);
+			to[i].flags &= (uint8_t)~PDR_F_DROPS;
+		}
 }
 
 // --- classifiers -----------------------------------------------------------------------------------------
@@ -203,7 +215,7 @@ static size_t round_up(size_t bytes, size_t to)
 static struct ruleset *block_put(const struct block_parts *parts, const struct way ways[2],
 				 const struct blob *blob)
 {
-	unsigned n_filters = walked_filters(parts, ways) + parts->n_sources;
+	unsigned n_filters = walked_filters(parts, ways) + parts->n_redirects + parts->n_sources;
 	size_t n_pdrs = (parts->n_up + parts->n_down) * (parts->quota_fars ? 2 : 1);
 	size_t fars_at = sizeof(struct ruleset) + n_pdrs * sizeof(struct pdr);
 	size_t filters_at = round_up(fars_at + parts->n_fars * sizeof(struct far), RULESET_UNIT);
@@ -238,6 +250,7 @@ static struct ruleset *block_put(const struct block_parts *parts, const struct w
 	n_filters = way_put(parts, &ways[1], rs, filters, n_filters);
 	for (unsigned i = 0; i < 2 && parts->quota_fars; i++)
 		quota_pdrs_put(parts, &ways[i], rs);
+	n_filters = redirects_put(parts, filters, n_filters);
 	if (parts->n_sources)
 		memcpy(filters + n_filters, parts->sources,
 		       parts->n_sources * sizeof(struct filter));

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rules/ruleset.h"
@@ -21,6 +22,7 @@ struct block_parts {
 	uint64_t chain_up, chain_down;
 	uint8_t flags;   // RULESET_F_ANY_SOURCE or none
 	uint8_t profile; // of flows
+	bool has_flows;  // its packets are told apart by them
 	unsigned n_up, n_down, n_fars;
 	const struct pdr
 		*pdrs; // up first, each direction in the order of trial; their filters not yet said
@@ -29,6 +31,8 @@ struct block_parts {
 		*quota_fars; // of each, its FAR for quota action + 1, 0: none; NULL: no PDR has one
 	const struct far *fars;
 	const struct filter *filters;
+	const struct redirect *redirects;
+	unsigned n_redirects;
 	const struct filter *sources; // what the session may send from: behind all other filters
 	unsigned n_sources;
 	unsigned walk_max;

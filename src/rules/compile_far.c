@@ -6,6 +6,7 @@
 #include "rules/compile_far.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "rules/compile_policy.h"
 
@@ -16,7 +17,7 @@ struct compile_ni compile_ni_get(const struct compile_conf *conf, uint16_t ni)
 	if (ni == RULES_NI_NONE)
 		ni = conf->default_ni;
 	if (ni == RULES_NI_NONE)
-		return (struct compile_ni){conf->default_iface, UE_TO_UE_DIRECT, 0};
+		return (struct compile_ni){.iface = conf->default_iface};
 	return ni < conf->n_nis ? conf->nis[ni] : (struct compile_ni){.iface = COMPILE_IFACE_NONE};
 }
 
@@ -88,6 +89,34 @@ static int to_tunnel(struct far_build *b, struct far_use *use, struct far *far)
 
 // --- FARs ------------------------------------------------------------------------------------------------
 
+// What the up PDRs' packets have for a destination instead of their own. One that PDRs of the other direction name,
+// too, redirects nothing there.
+static int redirect_add(struct far_build *b, const struct far_use *use, struct far *far)
+{
+	const struct redirect_rule *to = &use->rule->redirect;
+	struct redirect *redirect = &b->redirects[b->n_redirects];
+	struct addr v4 = addr_v4(to->v4.s_addr), v6 = addr_v6(to->v6.s6_addr);
+
+	if (!use->up || !far_redirects(use->rule))
+		return 0;
+	if (!compile_ni_get(b->conf, use->rule->ni).redirects)
+		return far_fault(b, use->rule, PFCP_CAUSE_RULE_FAILURE,
+				 RULE_IE_REDIRECT_INFORMATION,
+				 "network instance without the service redirect");
+	if (b->n_redirects == COMPILE_MAX_REDIRECTS)
+		return far_fault(b, use->rule, PFCP_CAUSE_NO_RESOURCES,
+				 RULE_IE_REDIRECT_INFORMATION,
+				 "too many FARs of a session that redirect");
+	redirect->families = (uint8_t)((addr_is_unspecified(&v4) ? 0 : PDR_V4) |
+				       (addr_is_unspecified(&v6) ? 0 : PDR_V6));
+	redirect->port = to->port;
+	redirect->v4 = to->v4.s_addr;
+	memcpy(redirect->v6, &to->v6, sizeof(redirect->v6));
+	far->flags |= FAR_F_REDIRECT;
+	far->redirect = (uint16_t)b->n_redirects++;
+	return 0;
+}
+
 // Plain IP. What is marked is so in the user's own header, since there is no other.
 static int to_route(struct far_build *b, const struct far_use *use, struct far *far)
 {
@@ -123,7 +152,9 @@ static int far_destination(struct far_build *b, struct far_use *use, struct far 
 		return 0;
 	if (rule->destination != IF_ACCESS)
 		far->flags |= FAR_F_UP;
-	return rule->ohc ? to_tunnel(b, use, far) : to_route(b, use, far);
+	if (rule->ohc)
+		return to_tunnel(b, use, far);
+	return to_route(b, use, far) != 0 ? -EINVAL : redirect_add(b, use, far);
 }
 
 static int one_add(struct far_build *b, const struct far_rule *rule, bool up, bool copy)

@@ -24,14 +24,17 @@ struct far_use {
 	uint8_t out; // index of its tunnel; COMPILE_MAX_OUTS: it has none
 };
 
+#define COMPILE_MAX_REDIRECTS 16 // FARs of a session that redirect
+
 struct far_build {
 	const struct rules *rules;
 	const struct compile_conf *conf;
 	struct pfcp_fault *fault;
-	unsigned n, n_outs;
+	unsigned n, n_outs, n_redirects;
 	struct far fars[COMPILE_MAX_FARS];
 	struct far_use uses[COMPILE_MAX_FARS];
 	struct out_use outs[COMPILE_MAX_OUTS];
+	struct redirect redirects[COMPILE_MAX_REDIRECTS];
 };
 
 // A network instance, which may be RULES_NI_NONE.

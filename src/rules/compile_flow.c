@@ -31,7 +31,8 @@ static bool flows_ni(const struct rules *rules, const struct pdr_rule *const ord
 }
 
 uint8_t compile_flow(const struct rules *rules, const struct compile_conf *conf,
-		     const struct pdr_rule *const order[], unsigned n_pdrs, uint64_t *ret_services)
+		     const struct pdr_rule *const order[], unsigned n_pdrs, bool redirects,
+		     uint64_t *ret_services)
 {
 	uint16_t ni;
 
@@ -43,5 +44,5 @@ uint8_t compile_flow(const struct rules *rules, const struct compile_conf *conf,
 	if (ni >= conf->n_nis)
 		return 0;
 	*ret_services = conf->nis[ni].services;
-	return *ret_services ? (uint8_t)ni : 0;
+	return *ret_services || redirects ? (uint8_t)ni : 0;
 }

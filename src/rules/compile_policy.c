@@ -59,8 +59,10 @@ unsigned compile_policy(const struct rules *rules, const struct pdr_rule *rule, 
 	for (unsigned i = 0; i < rule->n_urrs; i++) {
 		const struct urr_rule *urr = rules_urr_lookup(rules, rule->urrs[i]);
 
-		if (urr->measurement_info & MEASURE_NOT)
+		if (urr_is_paused(urr))
 			continue;
+		if (urr_counts_drops(urr))
+			pdr->flags |= PDR_F_DROPS;
 		place_add(pdr, urr->place - 1u,
 			  urr->place == 1 && urr_is_plain(urr) ? PDR_POLICY_USAGE_LINE : 0,
 			  PDR_POLICY_USAGES, pdr->usages);
@@ -92,13 +94,14 @@ uint8_t compile_families(const struct pdr_rule *rule)
 
 unsigned compile_far_needs(const struct far *far)
 {
-	unsigned copies = far->flags & FAR_F_COPY ? NEEDS_COPIES : 0;
+	unsigned besides = (far->flags & FAR_F_COPY ? NEEDS_COPIES : 0u) |
+			   (far->flags & FAR_F_REDIRECT ? NEEDS_REDIRECT : 0u);
 
 	if (far->action & APPLY_BUFF)
-		return NEEDS_BUFFER | copies;
+		return NEEDS_BUFFER | besides;
 	if (far->to == FAR_TO_ROUTE || far->to == FAR_TO_STEERED)
-		return NEEDS_ROUTE | copies;
-	return (far->to == FAR_TO_NOWHERE ? 0 : NEEDS_ENCAP) | copies;
+		return NEEDS_ROUTE | besides;
+	return (far->to == FAR_TO_NOWHERE ? 0 : NEEDS_ENCAP) | besides;
 }
 
 bool compile_relays(const struct pdr_rule *rule, const struct far_rule *far)

@@ -31,6 +31,7 @@ void rules_free(struct rules *rules)
 	free(rules->fars);
 	free(rules->qers);
 	free(rules->urrs);
+	free(rules->nexts);
 	free(rules->bars);
 	free(rules->endpoints);
 	free(rules->tunnels);
@@ -102,6 +103,7 @@ struct rules *rules_clone(const struct rules *rules)
 	if (!pdrs_copy(rules, copy) || !fars_copy(rules, copy) ||
 	    !array_copy(rules->qers, rules->n_qers, sizeof(*rules->qers), &copy->qers) ||
 	    !array_copy(rules->urrs, rules->n_urrs, sizeof(*rules->urrs), &copy->urrs) ||
+	    !array_copy(rules->nexts, rules->n_nexts, sizeof(*rules->nexts), &copy->nexts) ||
 	    !array_copy(rules->bars, rules->n_bars, sizeof(*rules->bars), &copy->bars) ||
 	    !array_copy(rules->endpoints, rules->n_endpoints, sizeof(*rules->endpoints),
 			&copy->endpoints) ||
@@ -113,6 +115,7 @@ struct rules *rules_clone(const struct rules *rules)
 	}
 	copy->n_qers = rules->n_qers;
 	copy->n_urrs = rules->n_urrs;
+	copy->n_nexts = rules->n_nexts;
 	copy->last_serial = rules->last_serial;
 	copy->n_bars = rules->n_bars;
 	copy->n_endpoints = rules->n_endpoints;
@@ -187,6 +190,14 @@ int rules_far_del(struct rules *rules, uint32_t id)
 	return far_take_out(rules, far);
 }
 
+bool far_redirects(const struct far_rule *far)
+{
+	static const struct in6_addr none;
+	const struct redirect_rule *to = &far->redirect;
+
+	return to->v4.s_addr || to->port || memcmp(&to->v6, &none, sizeof(none)) != 0;
+}
+
 struct far_rule *rules_far_copy_add(struct far_rule *far)
 {
 	struct far_rule *grown;
@@ -212,8 +223,50 @@ int rules_qer_del(struct rules *rules, uint32_t id)
 	return qer_take_out(rules, rules_qer_lookup(rules, id));
 }
 
+struct urr_next *rules_next_add(struct rules *rules, uint32_t urr)
+{
+	unsigned n = 0;
+	struct urr_next *grown;
+
+	for (unsigned i = 0; i < rules->n_nexts; i++)
+		n += rules->nexts[i].urr == urr;
+	if (n == RULES_MAX_NEXTS)
+		return NULL;
+	grown = reallocarray(rules->nexts, rules->n_nexts + 1u, sizeof(*grown));
+	if (grown == NULL)
+		return NULL;
+	rules->nexts = grown;
+	grown[rules->n_nexts] = (struct urr_next){.urr = urr};
+	return &grown[rules->n_nexts++];
+}
+
+void rules_next_del(struct rules *rules, struct urr_next *next)
+{
+	struct urr_next *end = rules->nexts + rules->n_nexts;
+
+	memmove(next, next + 1, (size_t)(end - (next + 1)) * sizeof(*next));
+	rules->n_nexts--;
+}
+
+struct urr_next *rules_next_first(const struct rules *rules, uint32_t urr)
+{
+	struct urr_next *first = NULL;
+
+	for (unsigned i = 0; i < rules->n_nexts; i++) {
+		struct urr_next *next = &rules->nexts[i];
+
+		if (next->urr == urr && (first == NULL || next->at < first->at))
+			first = next;
+	}
+	return first;
+}
+
 int rules_urr_del(struct rules *rules, uint32_t id)
 {
+	for (unsigned i = rules->n_nexts; i-- > 0;) {
+		if (rules->nexts[i].urr == id)
+			rules_next_del(rules, &rules->nexts[i]);
+	}
 	return urr_take_out(rules, rules_urr_lookup(rules, id));
 }
 

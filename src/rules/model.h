@@ -28,6 +28,7 @@
 #define RULES_NI_NONE 0xffff   // no Network Instance was given
 #define RULES_PPI_NONE 0xff    // no Paging Policy Indicator was given
 #define RULES_MAX_EVENTS 32    // of a URR, that one report tells of
+#define RULES_MAX_NEXTS 4      // monitoring times to come, of one URR
 #define RULES_APP_NONE 0       // no Application ID was given
 
 // Source Interface and Destination Interface values (TS 29.244 8.2.2, 8.2.24).
@@ -127,6 +128,13 @@ struct pdr_rule {
 #define OHC_UDP_V4 0x04
 #define OHC_UDP_V6 0x08
 
+// Where packets are redirected to (TS 29.244 8.2.20): to another address, another port, or both. What is 0 stays.
+struct redirect_rule {
+	struct in_addr v4;
+	struct in6_addr v6;
+	uint16_t port; // host order
+};
+
 struct far_rule {
 	uint32_t id;
 	uint8_t action;      // APPLY_ bits
@@ -144,6 +152,7 @@ struct far_rule {
 	uint16_t port;
 	struct in_addr v4;
 	struct in6_addr v6;
+	struct redirect_rule redirect;
 	// Duplicating Parameters: each destination as a FAR of the same id that forwards there and has none itself.
 	uint8_t n_copies;
 	struct far_rule *copies; // heap, owned by the FAR
@@ -178,6 +187,7 @@ struct qer_rule {
 #define TRIGGER_QUHTI 0x0008
 #define TRIGGER_START 0x0010
 #define TRIGGER_STOPT 0x0020
+#define TRIGGER_DROTH 0x0040
 #define TRIGGER_LIUSA 0x0080
 #define TRIGGER_EVETH 0x1000
 
@@ -192,6 +202,12 @@ struct urr_volumes {
 	uint64_t total, up, down;
 };
 
+// Downlink packets that are dropped because their UE cannot be reached (Dropped DL Traffic Threshold).
+struct urr_drops {
+	uint8_t flags; // 1 packets, 2 bytes; 0: not given
+	uint64_t packets, bytes;
+};
+
 struct urr_rule {
 	uint32_t id;
 	uint8_t place;   // from 1; 0: none yet
@@ -202,14 +218,26 @@ struct urr_rule {
 	uint8_t method;    // Measurement Method: 1 DURAT, 2 VOLUM, 4 EVENT
 	uint32_t triggers; // Reporting Triggers, first octet in the low byte
 	uint32_t period_s, time_threshold_s, time_quota_s, quota_holding_s, quota_validity_s;
-	uint32_t monitoring_time;              // NTP seconds
+	uint32_t
+		inactivity_s; // Inactivity Detection Time: a silence after which no time is measured
 	uint32_t event_threshold, event_quota; // 0: none
 	struct urr_volumes threshold, quota;
+	struct urr_drops drops;
 	uint8_t n_linked;
 	uint32_t linked[RULES_MAX_PDR_REFS];
 	bool has_quota_far;
 	uint32_t quota_far;
 	uint8_t measurement_info;
+};
+
+// A monitoring time of a URR: what was counted until then is told apart from what comes after, for which these stand
+// in the place of the URR's own from then on. It goes when it has come.
+struct urr_next {
+	uint32_t urr;                        // URR ID
+	bool additional;                     // of an Additional Monitoring Time
+	uint32_t at;                         // NTP seconds
+	struct urr_volumes threshold, quota; // flags 0: as before
+	uint32_t time_threshold_s, time_quota_s, event_threshold, event_quota; // 0: as before
 };
 
 struct bar_rule {
@@ -244,11 +272,12 @@ struct picked_ue {
 };
 
 struct rules {
-	uint16_t n_pdrs, n_fars, n_qers, n_urrs, n_bars, n_endpoints, n_tunnels, n_picked;
+	uint16_t n_pdrs, n_fars, n_qers, n_urrs, n_nexts, n_bars, n_endpoints, n_tunnels, n_picked;
 	struct pdr_rule *pdrs; // in the order given
 	struct far_rule *fars;
 	struct qer_rule *qers;
 	struct urr_rule *urrs;
+	struct urr_next *nexts;
 	struct bar_rule *bars;
 	struct endpoint_rule *endpoints;
 	struct tunnel_rule *tunnels;
@@ -256,6 +285,9 @@ struct rules {
 	uint32_t inactivity_s; // User Plane Inactivity Timer, 0: none
 	uint16_t last_serial;  // that a URR got
 };
+
+// Whether it redirects at all.
+bool far_redirects(const struct far_rule *far);
 
 // A deep copy; NULL without memory.
 struct rules *rules_clone(const struct rules *rules);
@@ -281,6 +313,13 @@ struct endpoint_rule *rules_endpoint_add(struct rules *rules, uint8_t id);
 struct tunnel_rule *rules_tunnel_add(struct rules *rules);
 // NULL also beyond RULES_MAX_UES.
 struct picked_ue *rules_picked_add(struct rules *rules);
+
+// A URR's monitoring time, zeroed but for its URR. NULL beyond RULES_MAX_NEXTS or without memory. Pointers to others
+// are invalid afterwards.
+struct urr_next *rules_next_add(struct rules *rules, uint32_t urr);
+void rules_next_del(struct rules *rules, struct urr_next *next);
+// The first of the URR's to come, or NULL.
+struct urr_next *rules_next_first(const struct rules *rules, uint32_t urr);
 
 // Put a copy of these filters in the place of the PDR's. 0, -E2BIG beyond RULES_MAX_FILTERS, or -ENOMEM;
 // then the PDR is as before.
@@ -308,6 +347,10 @@ bool urr_is_plain(const struct urr_rule *urr);
 // Whether its first packet matters: it is reported, or time is measured from there on.
 bool urr_awaits(const struct urr_rule *urr);
 bool urr_measures_time(const struct urr_rule *urr);
+// Whether it counts nothing and measures no time now.
+bool urr_is_paused(const struct urr_rule *urr);
+// Whether dropped downlink packets are counted for it.
+bool urr_counts_drops(const struct urr_rule *urr);
 // Whether it may stop traffic: it has a quota of any kind.
 bool urr_has_quota(const struct urr_rule *urr);
 // The highest place in use.

@@ -17,6 +17,7 @@ static struct rules head_of(const struct rules *rules)
 	head.fars = NULL;
 	head.qers = NULL;
 	head.urrs = NULL;
+	head.nexts = NULL;
 	head.bars = NULL;
 	head.endpoints = NULL;
 	head.tunnels = NULL;
@@ -127,6 +128,7 @@ void rules_pack(struct packer *p, const struct rules *rules, const struct rules 
 	fars_pack(p, rules, like);
 	ARRAY_PACK(qers);
 	ARRAY_PACK(urrs);
+	ARRAY_PACK(nexts);
 	ARRAY_PACK(bars);
 	ARRAY_PACK(endpoints);
 	ARRAY_PACK(tunnels);
@@ -221,6 +223,7 @@ struct rules *rules_unpack(struct unpacker *u, const struct rules *like)
 	fars_unpack(u, rules, like, &failed);
 	ARRAY_UNPACK(qers);
 	ARRAY_UNPACK(urrs);
+	ARRAY_UNPACK(nexts);
 	ARRAY_UNPACK(bars);
 	ARRAY_UNPACK(endpoints);
 	ARRAY_UNPACK(tunnels);

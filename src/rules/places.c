@@ -112,6 +112,16 @@ bool urr_measures_time(const struct urr_rule *urr)
 	return urr->method & METHOD_DURAT || urr->time_threshold_s || urr->time_quota_s;
 }
 
+bool urr_is_paused(const struct urr_rule *urr)
+{
+	return urr->measurement_info & MEASURE_NOT;
+}
+
+bool urr_counts_drops(const struct urr_rule *urr)
+{
+	return urr->triggers & TRIGGER_DROTH;
+}
+
 bool urr_awaits(const struct urr_rule *urr)
 {
 	return urr->triggers & (TRIGGER_START | TRIGGER_STOPT) || urr->method & METHOD_EVENT ||
@@ -128,7 +138,7 @@ bool urr_has_quota(const struct urr_rule *urr)
 bool urr_is_plain(const struct urr_rule *urr)
 {
 	return urr->method == METHOD_VOLUM && !urr_awaits(urr) && !urr->quota_holding_s &&
-	       !(urr->measurement_info & (MEASURE_BEFORE | MEASURE_PACKETS));
+	       !urr->inactivity_s && !(urr->measurement_info & (MEASURE_BEFORE | MEASURE_PACKETS));
 }
 
 void rules_settled(struct rules *rules)

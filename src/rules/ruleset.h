@@ -6,7 +6,7 @@
 //
 // Layout: struct ruleset, n_up + n_down struct pdr (up first, each by precedence), then those of directions
 // that are classified; all of them once more, if the flags say so, for packets beyond a quota; n_fars struct far; n_filters struct filter on cache lines of their own, of PDRs that are
-// walked; struct classifiers, if the flags say so, and what they lead to. All that is not said is zero, so
+// walked, then struct redirect and the session's sources in their likeness; struct classifiers, if the flags say so, and what they lead to. All that is not said is zero, so
 // that like rules give like bytes. Nobody writes to a block that workers can see: its users are counted in
 // the arena.
 
@@ -31,6 +31,8 @@
 #define PDR_F_GATE_UP 0x04 // a QER closes the uplink gate
 #define PDR_F_GATE_DOWN 0x08
 #define PDR_F_RQI 0x10 // Reflective QoS is to be indicated
+#define PDR_F_DROPS                                                                                \
+	0x20 // a URR counts the downlink packets that are dropped for want of a reachable UE
 
 // Which meters and usage a PDR's packets have (session/policy.h): those of the line by bit, others are listed.
 #define PDR_POLICY_METER_0 0x01 // of the first place
@@ -81,9 +83,13 @@ struct far {
 	uint8_t dscp; // of the header that is put on, or of the packet where none is; FAR_DSCP_COPY:
 		      // the user packet's
 	uint8_t flags;
-	uint16_t buffer_packets; // BUFF: that its BAR lets a session hold, if FAR_F_BUFFER_PACKETS
-	uint32_t id;             // FAR ID, for reports
-	uint32_t buffer_s;       // BUFF: for how long, if FAR_F_BUFFER_TIME; all ones: no end
+	union {
+		uint16_t
+			buffer_packets; // BUFF: that its BAR lets a session hold, if FAR_F_BUFFER_PACKETS
+		uint16_t redirect; // FORW: number of struct redirect, if FAR_F_REDIRECT
+	};
+	uint32_t id;       // FAR ID, for reports
+	uint32_t buffer_s; // BUFF: for how long, if FAR_F_BUFFER_TIME; all ones: no end
 };
 static_assert(sizeof(struct far) == 16, "four FARs a cache line");
 
@@ -96,6 +102,7 @@ static_assert(sizeof(struct far) == 16, "four FARs a cache line");
 #define FAR_F_UE_DIRECT 0x08
 #define FAR_F_UE_DROP 0x10
 #define FAR_F_COPY 0x20 // the next FAR of the block is where a copy of its packets goes, and so on
+#define FAR_F_REDIRECT 0x40 // up: its packets go to another destination than they were sent to
 
 // One alternative of an SDF filter, "remote" being the network's side and "local" the UE's, so that both
 // directions use the same (TS 29.244 5.2.1A.2A). Port lists are spread over several filters.
@@ -132,6 +139,17 @@ struct filter {
 	uint64_t spare2;
 };
 static_assert(sizeof(struct filter) == 64, "a filter a cache line");
+
+// Where a FAR redirects to. These stand among the filters, before the last ones, which are sources.
+struct redirect {
+	uint8_t families; // PDR_V4, PDR_V6: of which it has an address; none: packets keep theirs
+	uint8_t spare;
+	uint16_t port; // host order; 0: packets keep theirs
+	rte_be32_t v4;
+	uint8_t v6[16];
+	uint8_t spare2[40];
+};
+static_assert(sizeof(struct redirect) == sizeof(struct filter), "in the place of a filter");
 
 #define RULESET_F_ANY_SOURCE 0x01  // some up PDR has PDR_F_ANY_SOURCE
 #define RULESET_F_CLASSIFY_UP 0x02 // up PDRs are not walked but classified (rules/classify.h)
@@ -190,4 +208,11 @@ static inline const struct filter *ruleset_filter(const struct ruleset *rs, unsi
 {
 	return (const struct filter *)(const void *)((const uint8_t *)rs + 16u * rs->filters_at) +
 	       i;
+}
+
+// Number `i` is the last but so many.
+static inline const struct redirect *ruleset_redirect(const struct ruleset *rs, unsigned i)
+{
+	return (const struct redirect *)(const void *)ruleset_filter(
+		rs, rs->n_filters - rs->n_sources - 1u - i);
 }

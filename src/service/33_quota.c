@@ -12,5 +12,5 @@ const struct service service_quota = {
 	.run = quota_run,
 	.after = SERVICES("pdr"),
 	.before = SERVICES("qer"),
-	.help = "drops what a URR's used up quota stops, counts before rates where asked to",
+	.help = "drops or holds what a URR's used up quota stops, counts before rates where asked to",
 };

@@ -185,6 +185,8 @@ int service_order_resolve(const struct service *const services[], unsigned n,
 		ret->for_flows |= services[i]->for_flows ? 1ull << r.bit[i] : 0;
 		ret->made[r.bit[i]] = services[i]->made;
 		ret->gone[r.bit[i]] = services[i]->gone;
+		ret->words[r.bit[i]] = services[i]->word;
+		ret->state_bytes[r.bit[i]] = services[i]->state_bytes;
 	}
 	return find_terminal(&r, ret);
 }
@@ -205,5 +207,8 @@ uint64_t service_chain(void *ctx, bool up, unsigned needs)
 		chain |= SERVICE_MASK(duplicate);
 	if (needs & (NEEDS_GATE | NEEDS_METER))
 		chain |= SERVICE_MASK(qer);
+	if (needs & NEEDS_REDIRECT)
+		chain |= SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) |
+			 SERVICE_MASK(redirect_back) | SERVICE_MASK(redirect);
 	return chain;
 }

@@ -48,6 +48,9 @@ struct service {
 	bool for_flows;
 	flow_fn *made,
 		*gone; // of a flow that has it in its chain, or had it; NULL: does not matter
+	flow_word_fn *
+		word; // tells in one word how the flow stands with it; NULL: it has nothing to tell
+	uint32_t state_bytes; // of what it keeps of each flow (session/flow_state.h); 0: nothing
 	const char *help;
 };
 
@@ -64,6 +67,8 @@ struct service_order {
 	unsigned terminal;                                // bit of the service that ends a chain
 	uint64_t for_flows;                               // bits of those that are
 	flow_fn *made[SERVICES_MAX], *gone[SERVICES_MAX]; // what they want to be told of flows
+	flow_word_fn *words[SERVICES_MAX];                // what they tell of each
+	uint32_t state_bytes[SERVICES_MAX];               // what they keep of each
 };
 
 // Gives each service its bit. 0, or -EINVAL with `why` filled: a name or a bit twice, an unknown name, a

@@ -12,7 +12,7 @@ struct flow_kind {
 	const char *name;
 	// Fills the ports where the packet is of this kind.
 	bool (*extract)(const struct pkt *p, const uint8_t *user, bool up, struct flow_key *key);
-	// Whether a key is of this kind.
+	// Whether a key is of this kind. NULL: none is, packets of it have other packets' keys.
 	bool (*is)(const struct flow_key *key);
 	// What is shown behind the addresses; `v6` where they are.
 	void (*print)(const struct flow_key *key, bool v6, struct strbuf *ue,
@@ -31,6 +31,19 @@ static void addr_add(struct strbuf *to, const struct flow_key *key, bool v6, boo
 	char text[ADDR_STRLEN];
 
 	strbuf_add_str(to, addr_str(text, &addr));
+}
+
+// --- error -----------------------------------------------------------------------------------------------
+
+// What is quoted went the other way. An error about an error is nobody's.
+static bool error_extract(const struct pkt *p, const uint8_t *user, bool up, struct flow_key *key)
+{
+	struct pkt quoted;
+
+	if (!icmp_is_error(p) || !icmp_quote_read(user, p, &quoted) || icmp_is_error(&quoted))
+		return false;
+	flow_key_of(&quoted, user + (quoted.user - p->user), !up, flow_key_context(key), key);
+	return true;
 }
 
 // --- tuple -----------------------------------------------------------------------------------------------
@@ -119,6 +132,7 @@ static void pair_print(const struct flow_key *key, bool v6, struct strbuf *ue,
 
 // The first that takes a packet, or a key, is its kind. Both ports 0 make a pair of what has ports, too.
 static const struct flow_kind kinds[] = {
+	{"error", error_extract, NULL, NULL},
 	{"tuple", tuple_extract, tuple_is, tuple_print},
 	{"echo", echo_extract, echo_is, echo_print},
 	{"pair", pair_extract, pair_is, pair_print},
@@ -128,17 +142,18 @@ static const struct flow_kind *kind_of(const struct flow_key *key)
 {
 	const struct flow_kind *kind = kinds;
 
-	while (!kind->is(key))
+	while (!kind->is || !kind->is(key))
 		kind++;
 	return kind;
 }
 
-void flow_key_rare(const struct pkt *p, const uint8_t *user, bool up, struct flow_key *key)
+bool flow_key_rare(const struct pkt *p, const uint8_t *user, bool up, struct flow_key *key)
 {
 	const struct flow_kind *kind = kinds;
 
 	while (!kind->extract(p, user, up, key))
 		kind++;
+	return !kind->is;
 }
 
 const char *flow_key_kind(const struct flow_key *key)

@@ -4,6 +4,7 @@
 // addresses. The context is the session's slot: equal addresses of two sessions never meet. A key's kind follows
 // from the key itself; each kind is a row of the table in flow_key.c, and a further one is one more row:
 //
+//	error  ICMP errors: the key of the packet that they quote, whose flow they are part of
 //	tuple  protocols with ports (TCP, UDP, SCTP, UDP-Lite): addresses, ports, protocol
 //	echo   ICMP and ICMPv6 echo: addresses, the whole identifier, and which side asks
 //	pair   all else, later fragments too: addresses and protocol
@@ -61,6 +62,12 @@ static inline uint8_t flow_key_proto(const struct flow_key *key)
 	return (uint8_t)key->where;
 }
 
+// The bytes of its remote address.
+static inline uint8_t *flow_key_remote(struct flow_key *key, unsigned family)
+{
+	return family == 4 ? (uint8_t *)&key->v4.remote : key->v6.remote;
+}
+
 static inline bool flow_key_eq(const struct flow_key *a, const struct flow_key *b)
 {
 	uint64_t differ = 0;
@@ -89,20 +96,20 @@ static inline void flow_key_addresses(const struct pkt *p, const uint8_t *user, 
 	}
 }
 
-// Out of the ordinary: the ports of all but whole TCP and UDP packets, by the table of kinds.
-void flow_key_rare(const struct pkt *p, const uint8_t *user, bool up, struct flow_key *key);
+// Out of the ordinary: the ports of all but whole TCP and UDP packets, by the table of kinds. True: it is an error's,
+// and is the key of another packet.
+bool flow_key_rare(const struct pkt *p, const uint8_t *user, bool up, struct flow_key *key);
 
-// The key of a packet, whatever it is.
-static inline void flow_key_of(const struct pkt *p, const uint8_t *user, bool up, uint32_t context,
+// The key of a packet, whatever it is. True: it is that of the packet that an ICMP error quotes.
+static inline bool flow_key_of(const struct pkt *p, const uint8_t *user, bool up, uint32_t context,
 			       struct flow_key *ret)
 {
 	flow_key_addresses(p, user, up, context, ret);
-	if (unlikely(!l4_is_common(p->proto) || (p->flags & PKT_F_NO_L4))) {
-		flow_key_rare(p, user, up, ret);
-		return;
-	}
+	if (unlikely(!l4_is_common(p->proto) || (p->flags & PKT_F_NO_L4)))
+		return flow_key_rare(p, user, up, ret);
 	ret->ue_port = up ? p->sport : p->dport;
 	ret->remote_port = up ? p->dport : p->sport;
+	return false;
 }
 
 // The kind of a key, by name.

@@ -11,30 +11,31 @@
 
 #define LINE 64
 
-struct policy *policy_new(struct policy_form form)
+struct policy *policy_new(const struct policy_form *form)
 {
-	size_t head = form.hot ? LINE : sizeof(struct policy);
-	size_t usages = form.n_usages * sizeof(struct usage);
-	size_t meters = form.n_meters * sizeof(struct meters);
-	size_t packets = form.packets ? form.n_meters * sizeof(struct packet_meters) : 0;
-	size_t bytes = head + usages + meters + packets;
+	size_t usages = form->hot ? LINE : sizeof(struct policy);
+	size_t meters = usages + form->n_usages * sizeof(struct usage);
+	size_t packets = meters + form->n_meters * sizeof(struct meters);
+	size_t drops = packets + form->n_packets * sizeof(struct packet_meters);
+	size_t bytes = drops + form->n_drops * sizeof(struct usage_drops);
 	struct policy *policy = NULL;
+	uint8_t *at;
 
-	if (!form.hot)
+	if (!form->hot)
 		policy = slab_take(bytes);
 	else if (posix_memalign((void **)&policy, LINE, bytes) != 0)
 		return NULL;
 	if (!policy)
 		return NULL;
 	memset(policy, 0, bytes);
-	policy->slab_bytes = form.hot ? 0 : (uint32_t)bytes;
-	policy->n_meters = form.n_meters;
-	policy->n_usages = form.n_usages;
-	policy->usages = (struct usage *)(void *)((uint8_t *)policy + head);
-	policy->meters = (struct meters *)(void *)((uint8_t *)policy->usages + usages);
-	if (form.packets)
-		policy->packets =
-			(struct packet_meters *)(void *)((uint8_t *)policy->meters + meters);
+	at = (uint8_t *)policy;
+	policy->form = *form;
+	policy->slab_bytes = form->hot ? 0 : (uint32_t)bytes;
+	policy->usages = (struct usage *)(void *)(at + usages);
+	policy->meters = (struct meters *)(void *)(at + meters);
+	if (form->n_packets)
+		policy->packets = (struct packet_meters *)(void *)(at + packets);
+	policy->drops = (struct usage_drops *)(void *)(at + drops);
 	return policy;
 }
 

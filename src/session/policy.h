@@ -56,6 +56,8 @@ struct packet_meters {
 #define USAGE_F_AWAITS 0x40  // its next packet is told of: traffic begins
 #define USAGE_F_STOPPED 0x80 // its quota is used up: packets do not pass
 #define USAGE_F_FAR 0x100    // or go as a FAR for quota action says
+// What is asked of the owner with a new block.
+#define USAGE_F_SPLIT 0x200 // what it has counted is told at once
 
 #define USAGE_NONE INT64_MAX // no threshold, no quota
 
@@ -85,21 +87,31 @@ struct usage {
 };
 static_assert(sizeof(struct usage) == 128, "two cache lines, the first for counting");
 
-struct policy {
-	uint16_t n_meters, n_usages; // places
-	uint32_t slab_bytes;         // of an ordinary block (base/slab.h), or 0
-	struct usage *usages;
-	struct meters *meters;
-	struct packet_meters *packets; // of all meters; NULL: no QER has a packet rate
+// Downlink packets of a URR's PDRs that were dropped because their UE could not be reached, since it was last told.
+struct usage_drops {
+	uint64_t packets, bytes;
+	uint64_t packets_threshold, bytes_threshold; // USAGE_NONE: none
+	uint16_t number;                             // of the usage
+	uint16_t spare[3];
 };
 
-// What a block has room for.
+// What there is of each.
 struct policy_form {
-	uint16_t n_meters, n_usages;
-	bool packets; // there are packet rates
-	bool hot;     // ordinary packets touch it: its parts begin with cache lines
+	uint16_t n_meters, n_usages; // places
+	uint16_t n_packets;          // all meters, where a QER has a packet rate, or 0
+	uint16_t n_drops;            // usages that count these
+	uint16_t hot;                // ordinary packets touch it: its parts begin with cache lines
+};
+
+struct policy {
+	struct policy_form form;
+	uint32_t slab_bytes; // of one that is not hot (base/slab.h)
+	struct usage *usages;
+	struct meters *meters;
+	struct packet_meters *packets; // NULL: no QER has a packet rate
+	struct usage_drops *drops;
 };
 
 // Control thread. A zeroed block, NULL without memory.
-struct policy *policy_new(struct policy_form form);
+struct policy *policy_new(const struct policy_form *form);
 void policy_free(struct policy *policy);

@@ -9,6 +9,8 @@
 #define VOLUME_TOTAL 0x1 // of struct urr_volumes' flags
 #define VOLUME_UP 0x2
 #define VOLUME_DOWN 0x4
+#define DROPS_PACKETS 0x1 // of struct urr_drops'
+#define DROPS_BYTES 0x2
 
 bool policy_serves(const struct rules *old, const struct rules *rules)
 {
@@ -92,35 +94,44 @@ static void usage_clear(struct usage *usage)
 	usage->flags = USAGE_F_FRESH;
 }
 
-static struct policy_form form_of(const struct rules *rules)
+static struct usage_drops drops_of(const struct urr_rule *urr)
 {
-	struct policy_form form = {
+	return (struct usage_drops){
+		.number = (uint16_t)(urr->place - 1),
+		.packets_threshold = urr->drops.flags & DROPS_PACKETS ? urr->drops.packets
+								      : USAGE_NONE,
+		.bytes_threshold = urr->drops.flags & DROPS_BYTES ? urr->drops.bytes : USAGE_NONE,
+	};
+}
+
+bool policy_form_of(const struct rules *rules, struct policy_form *ret_form)
+{
+	*ret_form = (struct policy_form){
 		.n_meters = (uint16_t)rules_meter_places(rules),
 		.n_usages = (uint16_t)rules_usage_places(rules),
 	};
-
 	for (unsigned i = 0; i < rules->n_qers; i++)
-		form.packets |= rules->qers[i].place && qer_has_packet_rate(&rules->qers[i]);
-	form.hot = form.packets || form.n_meters > POLICY_LINE_METERS || form.n_usages > 1;
-	for (unsigned i = 0; i < rules->n_urrs; i++)
-		form.hot |= !urr_is_plain(&rules->urrs[i]);
-	return form;
-}
-
-struct policy *policy_blank(const struct rules *rules)
-{
-	return policy_new(form_of(rules));
+		if (rules->qers[i].place && qer_has_packet_rate(&rules->qers[i]))
+			ret_form->n_packets = ret_form->n_meters;
+	ret_form->hot = ret_form->n_packets > 0 || ret_form->n_meters > POLICY_LINE_METERS ||
+			ret_form->n_usages > 1;
+	for (unsigned i = 0; i < rules->n_urrs; i++) {
+		ret_form->n_drops += urr_counts_drops(&rules->urrs[i]);
+		ret_form->hot |= !urr_is_plain(&rules->urrs[i]);
+	}
+	return ret_form->n_meters + ret_form->n_usages > 0;
 }
 
 int policy_of_rules(const struct rules *rules, struct policy **ret_policy)
 {
-	struct policy_form form = form_of(rules);
+	struct policy_form form;
 	struct policy *policy;
+	unsigned n_drops = 0;
 
 	*ret_policy = NULL;
-	if (form.n_meters + form.n_usages == 0)
+	if (!policy_form_of(rules, &form))
 		return 0;
-	policy = policy_new(form);
+	policy = policy_new(&form);
 	if (!policy)
 		return -ENOMEM;
 	for (unsigned i = 0; i < form.n_usages; i++)
@@ -133,6 +144,8 @@ int policy_of_rules(const struct rules *rules, struct policy **ret_policy)
 
 		usage->flags = 0;
 		usage_fill(usage, &rules->urrs[i]);
+		if (urr_counts_drops(&rules->urrs[i]))
+			policy->drops[n_drops++] = drops_of(&rules->urrs[i]);
 	}
 	*ret_policy = policy;
 	return 0;

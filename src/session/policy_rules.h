@@ -12,8 +12,7 @@
 // Whether the owner's block serves these rules as well: no QER, no URR and no quota has changed.
 bool policy_serves(const struct rules *old, const struct rules *rules);
 
-// A zeroed block like that of these rules, to be filled by a look at the owner's. NULL without memory.
-struct policy *policy_blank(const struct rules *rules);
-
+// What a block of rules that have their places has. False: they need none.
+bool policy_form_of(const struct rules *rules, struct policy_form *ret_form);
 // The block of rules that have their places, NULL where they need none. -ENOMEM.
 int policy_of_rules(const struct rules *rules, struct policy **ret_policy);

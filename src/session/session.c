@@ -90,10 +90,10 @@ static struct session_line *line_of(const struct session_table *table, uint32_t 
 // Takes what stands in the lines into the block that the session has.
 static void policy_gather(const struct session_table *table, uint32_t slot, struct policy *policy)
 {
-	for (unsigned i = 0; i < policy->n_meters && i < POLICY_LINE_METERS; i++)
+	for (unsigned i = 0; i < policy->form.n_meters && i < POLICY_LINE_METERS; i++)
 		for (unsigned side = 0; side < SIDES; side++)
 			policy->meters[i].side[side].tat = line_of(table, slot, side)->tat[i];
-	for (unsigned i = 0; i < policy->n_usages; i++) {
+	for (unsigned i = 0; i < policy->form.n_usages; i++) {
 		struct usage_at at = usage_find(table, slot, i);
 
 		usage_settle(&at);
@@ -128,9 +128,25 @@ static void usage_carry(const struct usage *from, struct usage *to)
 		to->flags |= from->flags & USAGE_F_STOPPED;
 }
 
+// What was dropped is told of apart from what is counted, so it goes on also where the counts are taken.
+static void drops_carry(const struct policy *from, const struct policy *to)
+{
+	for (unsigned i = 0; i < to->form.n_drops; i++) {
+		struct usage_drops *drops = &to->drops[i];
+
+		for (unsigned k = 0; k < from->form.n_drops; k++) {
+			if (from->drops[k].number != drops->number ||
+			    to->usages[drops->number].flags & USAGE_F_FRESH)
+				continue;
+			drops->packets = from->drops[k].packets;
+			drops->bytes = from->drops[k].bytes;
+		}
+	}
+}
+
 static void policy_carry(const struct policy *from, struct policy *to, uint64_t now, uint64_t burst)
 {
-	for (unsigned i = 0; i < to->n_meters && i < from->n_meters; i++)
+	for (unsigned i = 0; i < to->form.n_meters && i < from->form.n_meters; i++)
 		for (unsigned side = 0; side < SIDES; side++) {
 			struct meter *meter = &to->meters[i].side[side];
 
@@ -138,8 +154,9 @@ static void policy_carry(const struct policy *from, struct policy *to, uint64_t 
 			if (to->packets && from->packets && !meter->fresh)
 				to->packets[i].side[side].tat = from->packets[i].side[side].tat;
 		}
-	for (unsigned i = 0; i < to->n_usages && i < from->n_usages; i++)
+	for (unsigned i = 0; i < to->form.n_usages && i < from->form.n_usages; i++)
 		usage_carry(&from->usages[i], &to->usages[i]);
+	drops_carry(from, to);
 }
 
 // Puts the first places into the lines, and grants.
@@ -149,12 +166,12 @@ static void policy_spread(const struct session_table *table, uint32_t slot,
 	for (unsigned i = 0; i < POLICY_LINE_METERS; i++)
 		for (unsigned side = 0; side < SIDES; side++) {
 			struct session_line *line = line_of(table, slot, side);
-			bool has = i < policy->n_meters;
+			bool has = i < policy->form.n_meters;
 
 			line->tat[i] = has ? policy->meters[i].side[side].tat : 0;
 			line->cost[i] = has ? policy->meters[i].side[side].cost : 0;
 		}
-	for (unsigned i = 0; i < policy->n_usages; i++) {
+	for (unsigned i = 0; i < policy->form.n_usages; i++) {
 		struct usage_at at = usage_find(table, slot, i);
 
 		usage_grant(&at);
@@ -181,11 +198,12 @@ int session_policy_look(struct session_table *table, uint32_t slot, struct polic
 {
 	struct policy *policy = table->cold[slot].policy;
 
-	if (!policy || policy->n_meters != ret->n_meters || policy->n_usages != ret->n_usages)
-		return -ENOENT; // packet rates are not looked at
+	if (!policy || memcmp(&policy->form, &ret->form, sizeof(ret->form)) != 0)
+		return -ENOENT;
 	policy_gather(table, slot, policy);
-	memcpy(ret->meters, policy->meters, policy->n_meters * sizeof(policy->meters[0]));
-	memcpy(ret->usages, policy->usages, policy->n_usages * sizeof(policy->usages[0]));
+	memcpy(ret->meters, policy->meters, policy->form.n_meters * sizeof(policy->meters[0]));
+	memcpy(ret->usages, policy->usages, policy->form.n_usages * sizeof(policy->usages[0]));
+	memcpy(ret->drops, policy->drops, policy->form.n_drops * sizeof(policy->drops[0]));
 	policy_spread(table, slot, policy);
 	return 0;
 }

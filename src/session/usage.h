@@ -16,8 +16,12 @@
 // Marks that were reached.
 #define USAGE_HIT_THRESHOLD 0x01
 #define USAGE_HIT_QUOTA 0x02
-#define USAGE_HIT_START 0x04                                    // traffic has begun
-#define USAGE_HIT_TAKES (USAGE_HIT_THRESHOLD | USAGE_HIT_QUOTA) // the counts go into a report
+#define USAGE_HIT_START 0x04   // traffic has begun
+#define USAGE_HIT_DROPPED 0x08 // downlink packets were dropped
+#define USAGE_HIT_SPLIT 0x10   // a monitoring time has come: the counts are those until then
+#define USAGE_HIT_ANEW 0x20    // and count no more
+// With these the counts go into a report.
+#define USAGE_HIT_TAKES (USAGE_HIT_THRESHOLD | USAGE_HIT_QUOTA | USAGE_HIT_DROPPED)
 
 // The usage of a place 0 may stand in the lines; any other, and NULL lines, in its record alone.
 struct usage_at {

@@ -14,6 +14,7 @@
 #include "rules/model.h"
 #include "rules/ruleset.h"
 #include "worker/ring.h"
+#include "worker/usage_mark.h"
 #include "worker/worker.h"
 
 #define SWEEP_SESSIONS 16    // that one turn looks at for packets that are too old
@@ -120,12 +121,33 @@ static struct pkt *take(struct worker *w, struct buffer *b, struct mbuf_list *li
 	return p;
 }
 
-static void list_drop(struct worker *w, struct buffer *b, struct mbuf_list *list, enum drop reason)
+// A packet whose PDR is that of rules which its session still has: URRs of it may count what is dropped.
+static void matched_drop(struct worker *w, struct pkt *p, enum drop reason)
+{
+	if (p->pdr->flags & PDR_F_DROPS)
+		usage_count_dropped(w, p);
+	pkt_drop(w, p, reason);
+}
+
+// What waits in `held` has such a PDR. What is pending will meet another.
+static void waiting_drop(struct worker *w, const struct buffer *b, const struct mbuf_list *list,
+			 struct pkt *p, enum drop reason)
+{
+	if (list == &b->held)
+		matched_drop(w, p, reason);
+	else
+		pkt_drop(w, p, reason);
+}
+
+static void list_drop(struct worker *w, struct buffer *b, struct mbuf_list *list, bool ends)
 {
 	struct pkt *p;
 
 	while ((p = take(w, b, list)))
-		pkt_drop(w, p, reason);
+		if (ends)
+			pkt_drop(w, p, DROP_buffer_dropped);
+		else
+			waiting_drop(w, b, list, p, DROP_buffer_dropped);
 }
 
 // Why no further packet of so many bytes can be held, or DROP_NONE. What is held anew is not hindered by what is
@@ -184,7 +206,7 @@ static void put(struct worker *w, struct buffer *b, struct mbuf_list *list, stru
 			why = DROP_buffer_no_room;
 	}
 	if (why != DROP_NONE) {
-		pkt_drop(w, p, why);
+		waiting_drop(w, b, list, p, why);
 		return;
 	}
 	p->chain = 0;
@@ -277,7 +299,7 @@ void buffer_hold(struct worker *w, struct pkt *p, const struct far *far)
 	uint32_t packets = w->buffers.limits.packets;
 
 	if (!b) {
-		pkt_drop(w, p, DROP_buffer_no_room);
+		matched_drop(w, p, DROP_buffer_no_room);
 		return;
 	}
 	limits_take(w, b, far);
@@ -362,6 +384,9 @@ void buffer_release_end(struct worker *w, struct buffer *b)
 	if (b->pending.first)
 		return;
 	line_open(w, b);
+	// A FAR for quota action goes on to buffer, but a quota that is used up again is another episode.
+	if (b->packets == 0 && b->episode_ms == w->buffers.limits.ms)
+		b->n_told = 0;
 	buffer_settle(w, b);
 }
 
@@ -403,10 +428,11 @@ void buffer_rules_changed(struct worker *w, uint32_t slot)
 
 // --- ends ------------------------------------------------------------------------------------------------
 
-static void empty(struct worker *w, struct buffer *b)
+// What goes with its session is no loss that anybody is told of.
+static void empty(struct worker *w, struct buffer *b, bool ends)
 {
-	list_drop(w, b, &b->held, DROP_buffer_dropped);
-	list_drop(w, b, &b->pending, DROP_buffer_dropped);
+	list_drop(w, b, &b->held, ends);
+	list_drop(w, b, &b->pending, ends);
 	line_open(w, b);
 }
 
@@ -417,7 +443,7 @@ void buffer_drop(struct worker *w, uint32_t slot)
 
 	if (!b)
 		return;
-	empty(w, b);
+	empty(w, b, false);
 	if (b->episode_ms == w->buffers.limits.ms)
 		b->n_told = 0;
 	buffer_settle(w, b);
@@ -429,7 +455,7 @@ void buffer_end(struct worker *w, uint32_t slot)
 
 	if (!b)
 		return;
-	empty(w, b);
+	empty(w, b, true);
 	b->n_told = 0;
 	buffer_settle(w, b);
 }
@@ -449,7 +475,7 @@ static void list_expire(struct worker *w, struct buffer *b, struct mbuf_list *li
 	uint32_t now = worker_ms(w);
 
 	while (*left > 0 && list->first && now - list->first->hash.usr >= b->hold_ms) {
-		pkt_drop(w, take(w, b, list), DROP_buffer_timeout);
+		waiting_drop(w, b, list, take(w, b, list), DROP_buffer_timeout);
 		(*left)--;
 	}
 }

@@ -36,6 +36,7 @@ static void profiles_fill(struct flows *flows, const struct flows_conf *conf)
 		flows->profiles[i] = (struct flow_profile){
 			.most = p->most ? p->most : UINT32_MAX,
 			.has_rate = p->rate != 0,
+			.tcp_pick_up = p->tcp_pick_up,
 			.rate = limit_make(p->rate, METER_UNITS_PER_SEC, 0),
 		};
 		for (unsigned c = 0; c < FLOW_CLASSES; c++)
@@ -79,6 +80,19 @@ static void tell_fill(flow_fn *const *from, flow_fn **to, uint64_t *ret_bits)
 	}
 }
 
+static int states_init(struct flows *flows, const struct flows_conf *conf, int socket)
+{
+	for (unsigned bit = 0; conf->state_bytes && bit < FLOW_SERVICES; bit++) {
+		if (!conf->state_bytes[bit] || !(conf->asked >> bit & 1))
+			continue;
+		if (flow_state_init(&flows->states[bit], conf->n, conf->state_bytes[bit], socket) !=
+		    0)
+			return -ENOMEM;
+		flows->stated |= 1ull << bit;
+	}
+	return 0;
+}
+
 int flows_init(struct flows *flows, const struct flows_conf *conf, uint32_t n_slots, uint64_t now,
 	       int socket)
 {
@@ -95,6 +109,8 @@ int flows_init(struct flows *flows, const struct flows_conf *conf, uint32_t n_sl
 	profiles_fill(flows, conf);
 	tell_fill(conf->made, flows->made, &flows->tell_made);
 	tell_fill(conf->gone, flows->gone, &flows->tell_gone);
+	for (unsigned bit = 0; conf->words && bit < FLOW_SERVICES; bit++)
+		flows->words[bit] = conf->words[bit];
 	flows->used_shift = used_shift_of(flows);
 	flows->young = links_new("flow_young", conf->n + 1, socket);
 	flows->of_session = links_new("flow_rings", conf->n + 1, socket);
@@ -103,7 +119,8 @@ int flows_init(struct flows *flows, const struct flows_conf *conf, uint32_t n_sl
 	if (!flows->young || !flows->of_session || !flows->sessions ||
 	    flow_table_init(&flows->table, conf->n, socket) != 0 ||
 	    wheel_init(&flows->timer, conf->n + 1, flows->tick, socket) != 0 ||
-	    wheel_init(&flows->used, conf->n + 1, used_oldest(flows), socket) != 0) {
+	    wheel_init(&flows->used, conf->n + 1, used_oldest(flows), socket) != 0 ||
+	    states_init(flows, conf, socket) != 0) {
 		flows_fini(flows);
 		return -ENOMEM;
 	}
@@ -118,6 +135,8 @@ void flows_fini(struct flows *flows)
 	flow_table_fini(&flows->table);
 	wheel_fini(&flows->timer);
 	wheel_fini(&flows->used);
+	for (unsigned bit = 0; bit < FLOW_SERVICES; bit++)
+		flow_state_fini(&flows->states[bit]);
 }
 
 // --- embryonic ones --------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@
 
 #include "rules/meter.h"
 #include "session/flow.h"
+#include "session/flow_state.h"
 #include "session/wheel.h"
 #include "worker/limit.h"
 
@@ -34,16 +35,21 @@ enum flow_class {
 	FLOW_EMBRYONIC, // packets of one direction only
 	FLOW_ESTABLISHED,
 	FLOW_TCP_ESTABLISHED,
+	FLOW_TCP_CLOSING,
 	FLOW_CLASSES,
 };
+static_assert(FLOW_CLASSES <= 4, "flow.timer has two bits for them");
 
 // Called on the worker with a flow that has just been made, or that is about to go.
 typedef void flow_fn(struct worker *w, uint32_t number);
+// One word for people of a flow; it lasts.
+typedef const char *flow_word_fn(const struct worker *w, uint32_t number);
 
 struct flow_profile_conf {
 	uint32_t timeout_ms[FLOW_CLASSES]; // less than 2^31
 	uint32_t most;                     // flows at a time; 0: as many as there are
 	uint32_t rate;                     // flows made a second, and at once; 0: any number
+	bool tcp_pick_up;                  // TCP connections may be met in their middle
 };
 
 struct flows_conf {
@@ -53,13 +59,17 @@ struct flows_conf {
 	const struct flow_profile_conf *profiles;
 	unsigned n_profiles;
 	uint64_t services;                  // bits of those that are for flows
+	uint64_t asked;                     // bits of those that a chain may have
 	flow_fn *const *made, *const *gone; // [FLOW_SERVICES], by bit; NULL entries: not told
+	flow_word_fn *const *words;         // likewise
+	const uint32_t *state_bytes;        // likewise, of a service's records; 0: it keeps none
 };
 
 struct flow_profile {
 	uint32_t used, most;
 	struct limit rate; // unused without one
 	bool has_rate;
+	bool tcp_pick_up;
 };
 
 // The flows of one session.
@@ -75,6 +85,7 @@ struct flows {
 	uint32_t ticks[FLOW_STEPS]; // what flow.timer adds to now
 	uint64_t services;
 	uint64_t tell_made, tell_gone; // services that want to know
+	uint64_t stated;               // services that have `states`
 
 	struct wheel timer; // by deadline
 	struct wheel used;  // established ones by last use, in steps of 2^used_shift ticks
@@ -88,6 +99,8 @@ struct flows {
 	uint32_t spared; // ticks that an embryonic flow gets to be answered
 	struct flow_profile profiles[FLOW_PROFILES];
 	flow_fn *made[FLOW_SERVICES], *gone[FLOW_SERVICES];
+	flow_word_fn *words[FLOW_SERVICES];
+	struct flow_state states[FLOW_SERVICES]; // of those that are asked
 };
 
 // Start-up. 0 or -ENOMEM.
@@ -127,6 +140,15 @@ static inline unsigned flow_profile_of(const struct flow *flow)
 static inline enum flow_class flow_class_of(const struct flow *flow)
 {
 	return (enum flow_class)(flow->timer % 4u);
+}
+
+// What the service of this bit keeps of the flow: its record of `bytes`, which are its state_bytes, fresh if it has
+// none yet.
+static inline void *flow_record(const struct flows *flows, unsigned bit, uint32_t number,
+				size_t bytes)
+{
+	return flow_state_get(&flows->states[bit], number, flows->table.flows[number].version,
+			      bytes);
 }
 
 // From now on as long as its class says.

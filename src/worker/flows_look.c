@@ -15,6 +15,16 @@ static uint32_t ms_of_ticks(uint32_t ticks)
 	return (uint32_t)(ticks * FLOW_TICK_NS / NS_PER_MS);
 }
 
+static const char *word_of(const struct worker *w, uint32_t number)
+{
+	const struct flows *flows = &w->flows;
+
+	for (uint64_t bits = flows->table.flows[number].chain; bits; bits &= bits - 1)
+		if (flows->words[__builtin_ctzll(bits)])
+			return flows->words[__builtin_ctzll(bits)](w, number);
+	return NULL;
+}
+
 static void row_fill(const struct worker *w, uint32_t number, struct flow_row *ret)
 {
 	const struct flows *flows = &w->flows;
@@ -27,6 +37,7 @@ static void row_fill(const struct worker *w, uint32_t number, struct flow_row *r
 		.key = flow->key,
 		.age_ms = ms_of_ticks(flows->tick - flows->table.cold[number].made),
 		.left_ms = over ? 0 : ms_of_ticks(flow->deadline - flows->tick),
+		.word = word_of(w, number),
 		.class = (uint8_t)flow_class_of(flow),
 		.v6 = flow->flags & FLOW_F_V6,
 		.up = flow->flags & FLOW_F_UP,

@@ -20,6 +20,8 @@ struct flow_row {
 	uint64_t chain;
 	struct flow_key key;
 	uint32_t age_ms, left_ms;
+	const char
+		*word; // what its first service that tells anything says, for good; NULL: none does
 	uint8_t class; // enum flow_class (flows.h)
 	bool v6, up;   // up: it began on the access side
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "worker/end_marker.h"
+#include "worker/usage_mark.h"
 #include "worker/worker.h"
 
 // --- control thread --------------------------------------------------------------------------------------
@@ -137,6 +138,31 @@ static int buffer_mail(struct worker *w, const struct mail *mail)
 	return 0;
 }
 
+static bool resumes(const struct policy *policy)
+{
+	for (unsigned i = 0; policy && i < policy->form.n_usages; i++)
+		if (policy->usages[i].flags & USAGE_F_RESUME)
+			return true;
+	return false;
+}
+
+// -EAGAIN: not all could be told, it is to be carried out once more.
+static int policy_mail(struct worker *w, struct mail *mail)
+{
+	const struct session_image *image = &mail->session.image;
+	bool resumed;
+
+	if (!is_current(w, image))
+		return -ENOENT;
+	if (!usage_splits_tell(w, image->slot, mail->session.policy))
+		return -EAGAIN;
+	resumed = resumes(mail->session.policy);
+	policy_exchange(w, mail);
+	if (resumed) // what a used up quota held back
+		buffer_rules_changed(w, image->slot);
+	return 0;
+}
+
 static int carry_out(struct worker *w, struct mail *mail)
 {
 	const struct session_image *image = &mail->session.image;
@@ -148,10 +174,7 @@ static int carry_out(struct worker *w, struct mail *mail)
 		session_install(w, mail);
 		return 0;
 	case MAIL_POLICY_SET:
-		if (!is_current(w, image))
-			return -ENOENT;
-		policy_exchange(w, mail);
-		return 0;
+		return policy_mail(w, mail);
 	case MAIL_SESSION_CLEAR:
 		write_tunnels(w, mail);
 		if (is_current(w, image))
@@ -183,12 +206,15 @@ static int carry_out(struct worker *w, struct mail *mail)
 	return -EINVAL;
 }
 
-// Whether the mail has been dealt with. Flows are ended so many a turn: that may take more than this one. Those of a
-// session that ends are ended before its end is answered, so that whoever gets its slot next meets none of them.
+// Whether the mail has been dealt with. What has no room in a ring now is tried again. Flows are ended so many a turn:
+// that may take more than this one. Those of a session that ends are ended before its end is answered, so that whoever
+// gets its slot next meets none of them.
 static bool work(struct worker *w, struct mail *mail)
 {
-	if (mail != w->mailbox.unfinished)
+	if (mail != w->mailbox.unfinished || mail->result == -EAGAIN)
 		mail->result = carry_out(w, mail);
+	if (mail->result == -EAGAIN)
+		return false;
 	if (mail->type == MAIL_FLOWS_CLEAR)
 		return flows_clear(w, &mail->flows);
 	return mail->type != MAIL_SESSION_CLEAR || mail->result != 0 ||

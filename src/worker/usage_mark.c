@@ -5,9 +5,8 @@
 
 #include "worker/ring.h"
 
-static bool event_post(struct worker *w, const struct pkt *p, unsigned hits, const struct usage *u)
+static bool event_post(struct worker *w, uint32_t slot, unsigned hits, const struct usage *u)
 {
-	uint32_t slot = session_ref_index(p->ref);
 	struct usage_event event = {
 		.slot = slot,
 		.version = w->table.cold[slot].version,
@@ -15,19 +14,20 @@ static bool event_post(struct worker *w, const struct pkt *p, unsigned hits, con
 		.serial = u->serial,
 	};
 
-	if (hits & USAGE_HIT_TAKES)
+	if (hits & (USAGE_HIT_TAKES | USAGE_HIT_SPLIT))
 		event.counts = u->counts;
 	return rte_ring_sp_enqueue_elem(w->usage_events, &event, sizeof(event)) == 0;
 }
 
 void usage_mark(struct worker *w, const struct pkt *p, unsigned number)
 {
-	struct usage_at at = usage_find(&w->table, session_ref_index(p->ref), number);
+	uint32_t slot = session_ref_index(p->ref);
+	struct usage_at at = usage_find(&w->table, slot, number);
 	unsigned hits;
 
 	usage_settle(&at);
 	hits = usage_hits(&at);
-	if (hits && event_post(w, p, hits, at.usage)) {
+	if (hits && event_post(w, slot, hits, at.usage)) {
 		if (hits & USAGE_HIT_TAKES)
 			usage_restart(&at);
 		worker_count(w, COUNTER_usage_marks, 1);
@@ -52,6 +52,76 @@ void usage_count_listed(struct worker *w, const struct pkt *p, bool before)
 		    usage_count(usage, side, p->user_bytes, now_s))
 			usage_mark(w, p, usages[i]);
 	}
+}
+
+static bool pdr_has_usage(const struct pdr *pdr, unsigned number)
+{
+	if (number == 0 && pdr->policy & PDR_POLICY_USAGE_LINE)
+		return true;
+	for (unsigned i = 0; i < sizeof(pdr->usages) && pdr->usages[i] != PDR_NO_PLACE; i++)
+		if (pdr->usages[i] == number)
+			return true;
+	return false;
+}
+
+// Told with what the usage has counted, as any report. With the ring full the next that is dropped tries again.
+static void drops_tell(struct worker *w, const struct pkt *p, struct usage_drops *drops)
+{
+	uint32_t slot = session_ref_index(p->ref);
+	struct usage_at at = usage_find(&w->table, slot, drops->number);
+
+	usage_settle(&at);
+	if (event_post(w, slot, USAGE_HIT_DROPPED, at.usage)) {
+		usage_restart(&at);
+		drops->packets = drops->bytes = 0;
+		worker_count(w, COUNTER_usage_marks, 1);
+	} else {
+		worker_count(w, COUNTER_usage_marks_late, 1);
+	}
+	usage_grant(&at);
+}
+
+void usage_count_dropped(struct worker *w, const struct pkt *p)
+{
+	const struct policy *policy = w->table.cold[session_ref_index(p->ref)].policy;
+
+	if (p->flags & PKT_F_UP)
+		return;
+	for (unsigned i = 0; i < policy->form.n_drops; i++) {
+		struct usage_drops *drops = &policy->drops[i];
+
+		if (!pdr_has_usage(p->pdr, drops->number))
+			continue;
+		drops->packets++;
+		drops->bytes += p->user_bytes;
+		if (drops->packets >= drops->packets_threshold ||
+		    drops->bytes >= drops->bytes_threshold)
+			drops_tell(w, p, drops);
+	}
+}
+
+bool usage_splits_tell(struct worker *w, uint32_t slot, struct policy *next)
+{
+	const struct policy *policy = w->table.cold[slot].policy;
+
+	for (unsigned i = 0; policy && i < policy->form.n_usages && i < next->form.n_usages; i++) {
+		struct usage *to = &next->usages[i];
+		unsigned hits = USAGE_HIT_SPLIT | (to->flags & USAGE_F_TAKE ? USAGE_HIT_ANEW : 0);
+		struct usage_at at = usage_find(&w->table, slot, i);
+		bool told;
+
+		if (!(to->flags & USAGE_F_SPLIT))
+			continue;
+		usage_settle(&at);
+		told = event_post(w, slot, hits, at.usage);
+		if (told && hits & USAGE_HIT_ANEW)
+			usage_restart(&at);
+		usage_grant(&at);
+		if (!told)
+			return false;
+		to->flags &= (uint16_t) ~(USAGE_F_SPLIT | USAGE_F_TAKE);
+	}
+	return true;
 }
 
 unsigned usage_events_take(struct worker *w, struct usage_event *ret, unsigned n)

@@ -181,6 +181,7 @@ static void usage_arrived(void *ctx, unsigned worker, const struct usage_event *
 	rig->usage.events++;
 	rig->usage.thresholds += (event->hits & USAGE_HIT_THRESHOLD) != 0;
 	rig->usage.quotas += (event->hits & USAGE_HIT_QUOTA) != 0;
+	rig->usage.drops += (event->hits & USAGE_HIT_DROPPED) != 0;
 	for (unsigned side = 0; side < SIDES; side++) {
 		rig->usage.bytes[side] += event->counts.bytes[side];
 		rig->usage.packets[side] += event->counts.packets[side];
@@ -205,6 +206,17 @@ static struct rte_mempool *buffer_pool_new(const struct rig *rig)
 	return rte_pktmbuf_pool_create_by_ops(name, rig->conf.buffer_mbufs, 0, sizeof(struct pkt),
 					      RTE_PKTMBUF_HEADROOM + RIG_FRAME_MAX, SOCKET_ID_ANY,
 					      "ring_mt_rts");
+}
+
+// The bit of the service beside those of the tree.
+static uint64_t extra_mask(const struct rig *rig)
+{
+	const struct service_order *order = dispatch_order();
+
+	for (unsigned bit = 0; rig->conf.extra && bit < SERVICES_MAX; bit++)
+		if (order->services[bit] == rig->conf.extra)
+			return 1ull << bit;
+	return 0;
 }
 
 static void make_workers(struct rig *rig)
@@ -242,14 +254,19 @@ static void make_workers(struct rig *rig)
 			.pool = rig->pool,
 			.flows =
 				{
-					.n = rig->conf.services ? rig->conf.flows : 0,
+					.n = rig->conf.services || rig->conf.redirects
+						     ? rig->conf.flows
+						     : 0,
 					.per_session = rig->conf.flows_per_session,
 					.margin = rig->conf.flow_margin,
 					.profiles = &rig->conf.flow_profile,
 					.n_profiles = 1,
 					.services = dispatch_order()->for_flows,
+					.asked = rig->conf.services | extra_mask(rig),
 					.made = dispatch_order()->made,
 					.gone = dispatch_order()->gone,
+					.words = dispatch_order()->words,
+					.state_bytes = dispatch_order()->state_bytes,
 				},
 			.acls = rig->conf.acl,
 			.buffer_ring = 64,
@@ -318,6 +335,7 @@ static void flows_fill(const struct rig_conf *given, struct rig_conf *ret)
 		[FLOW_EMBRYONIC] = RIG_EMBRYONIC_MS,
 		[FLOW_ESTABLISHED] = RIG_ESTABLISHED_MS,
 		[FLOW_TCP_ESTABLISHED] = RIG_TCP_ESTABLISHED_MS,
+		[FLOW_TCP_CLOSING] = RIG_TCP_CLOSING_MS,
 	};
 
 	ret->flows = given->flows ? given->flows : 256;

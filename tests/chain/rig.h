@@ -28,6 +28,7 @@
 #define RIG_EMBRYONIC_MS 5000
 #define RIG_ESTABLISHED_MS 120000
 #define RIG_TCP_ESTABLISHED_MS 7440000
+#define RIG_TCP_CLOSING_MS 240000
 
 #define RIG_N3_ADDR "10.10.3.1"
 #define RIG_N3_ADDR6 "fd00:3::1"
@@ -67,6 +68,7 @@ struct rig_conf {
 	bool policies; // forwarding policies 1, by RIG_HOP and RIG_HOP6, and 2, by RIG_HOP2
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // NULL: service_chain
 	uint64_t services;                                     // for the flows of all sessions
+	bool redirects;                                        // FARs may redirect
 	uint32_t flows, flow_margin;                           // 0: 256, and none
 	uint32_t flows_per_session;                            // 0: 256
 	const struct acl *acl;                                 // of all sessions; NULL: none asks
@@ -81,7 +83,7 @@ struct rig_conf {
 
 // Usage of all URRs together.
 struct rig_usage {
-	uint64_t events, thresholds, quotas;
+	uint64_t events, thresholds, quotas, drops;
 	uint64_t bytes[SIDES], packets[SIDES];
 };
 

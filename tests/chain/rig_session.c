@@ -249,7 +249,10 @@ static void rules_take(struct rig *rig, struct rig_session *s, struct rules *rul
 		       struct compiled *compiled)
 {
 	static const uint8_t policy_ifaces[] = {RIG_N6, RIG_N6};
-	const struct compile_ni ni = {RIG_N6, (uint8_t)rig->conf.ue_to_ue, rig->conf.services};
+	const struct compile_ni ni = {.iface = RIG_N6,
+				      .ue_to_ue = (uint8_t)rig->conf.ue_to_ue,
+				      .redirects = rig->conf.redirects,
+				      .services = rig->conf.services};
 	const struct compile_conf conf = {
 		.nis = &ni,
 		.policy_ifaces = policy_ifaces,
@@ -337,7 +340,7 @@ void rig_session_change(struct rig *rig, struct rig_session *s, const struct rul
 
 static void usage_left(struct rig_usage *sum, const struct policy *policy)
 {
-	for (unsigned i = 0; policy && i < policy->n_usages; i++)
+	for (unsigned i = 0; policy && i < policy->form.n_usages; i++)
 		for (unsigned side = 0; side < SIDES; side++) {
 			sum->bytes[side] += policy->usages[i].counts.bytes[side];
 			sum->packets[side] += policy->usages[i].counts.packets[side];

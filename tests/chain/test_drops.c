@@ -697,6 +697,62 @@ static void flows_refused(void)
 	}
 }
 
+// What tcp_check refuses of a connection that it follows, or of one that has not begun.
+static void tcp_refused(void)
+{
+	static const struct {
+		enum drop reason;
+		uint8_t offset, flags;
+		bool begun;
+	} rows[] = {
+		{DROP_tcp_bad_header, 0x40, 0x10, true},
+		{DROP_tcp_bad_flags, 0x50, 0x03, true},
+		{DROP_tcp_not_begun, 0x50, 0x10, false},
+		{DROP_tcp_out_of_window, 0x50, 0x10, true},
+	};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct rig_conf conf = {
+			.n_workers = 1,
+			.n_slots = 4,
+			.n_tunnels = 1,
+			.services = SERVICE_MASK(flow) | SERVICE_MASK(tcp_check),
+		};
+		struct rig_flow flow = FLOW(80, 64, 0, .qfi = 1, .proto = IPPROTO_TCP);
+		struct rig *rig = rig_new(&conf);
+		uint8_t frame[RIG_FRAME_MAX], *tcp;
+		struct rig_session s;
+		size_t bytes;
+
+		rig_resolve(rig);
+		rig_session_add(rig, 0, NULL, &s);
+		rig_resolve(rig);
+		// SYN, its answer, and the acknowledgement of that, from number 0 on.
+		for (unsigned k = 0; k < 3 && rows[i].begun; k++) {
+			bool up = k != 1;
+
+			bytes = chain_frame(rig, &s, up, &flow, frame);
+			tcp = frame + bytes - 20;
+			be32_put(tcp + 4, k == 2);
+			be32_put(tcp + 8, k != 0);
+			tcp[12] = 0x50;
+			tcp[13] = (uint8_t[]){0x02, 0x12, 0x10}[k];
+			rig_send(rig, up ? RIG_N3 : RIG_N6, 0, frame, bytes);
+			rig_settle(rig);
+			CU_ASSERT_EQUAL(chain_drain(rig, up ? RIG_N6 : RIG_N3), 1);
+		}
+		bytes = chain_frame(rig, &s, true, &flow, frame);
+		tcp = frame + bytes - 20;
+		be32_put(tcp + 4, rows[i].reason == DROP_tcp_out_of_window ? 1u << 20 : 1);
+		be32_put(tcp + 8, 1);
+		tcp[12] = rows[i].offset;
+		tcp[13] = rows[i].flags;
+		expect_drop(rig, RIG_N3, 0, frame, bytes, rows[i].reason);
+		rig_session_del(rig, &s);
+		rig_end(rig);
+	}
+}
+
 static void acl_denied(void)
 {
 	const struct acl none = {0}; // denies all
@@ -762,11 +818,15 @@ static void none_is_missing(void)
 	} unreached[] = {
 		{DROP_NONE, "no drop"},
 		{DROP_control_unwanted, "each way of punting has one who wants the packet"},
+		{DROP_redirect_family, "test_redirect.c reaches it"},
+		{DROP_redirect_taken, "test_redirect.c reaches it"},
+		{DROP_redirect_fragment, "test_redirect.c reaches it"},
 		{DROP_reassembly_bad, "test_reassembly_ends.c reaches it"},
 		{DROP_reassembly_duplicate, "test_reassembly_ends.c reaches it"},
 		{DROP_reassembly_full, "test_reassembly_ends.c reaches it"},
 		{DROP_reassembly_no_room, "test_reassembly_ends.c reaches it"},
 		{DROP_reassembly_timeout, "test_reassembly_ends.c reaches it"},
+		{DROP_reassembly_refused, "test_flow_parts.c reaches it"},
 		{DROP_reassembly_too_long, "test_reassembly_ends.c reaches it"},
 	};
 
@@ -801,6 +861,7 @@ static CU_TestInfo tests[] = {
 	{"flows refused", flows_refused},
 	{"no buffer", no_buffer},
 	{"denied by a list", acl_denied},
+	{"refused TCP segments", tcp_refused},
 	{"a silent neighbour", neighbour_silent},
 	{"no reason is missing", none_is_missing},
 	CU_TEST_INFO_NULL,

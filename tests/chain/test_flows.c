@@ -470,7 +470,7 @@ static void test_rare(void)
 
 // A service from outside the tree, which is told of flows, looks at the first packets of each and then steps out.
 static struct {
-	unsigned made, gone, visits;
+	unsigned made, gone, visits, most; // most: of one flow's packets
 	unsigned untold; // packets of a flow that it was not told of, or whose end it was told
 	uint32_t versions[512];
 } seen;
@@ -488,6 +488,11 @@ static void seen_gone(struct worker *w, uint32_t number)
 	seen.versions[number] = 0;
 }
 
+struct seen_record {
+	uint32_t version;
+	uint32_t visits; // of the flow's packets
+};
+
 static const struct service service_seen;
 
 static unsigned seen_bit(void)
@@ -503,8 +508,11 @@ static void seen_run(struct worker *w, struct pkt **pkts, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct flow *flow = &w->flows.table.flows[pkts[i]->flow];
+		struct seen_record *record = flow_record(&w->flows, seen_bit(), pkts[i]->flow,
+							 sizeof(*record));
 
 		seen.visits++;
+		seen.most = RTE_MAX(seen.most, ++record->visits);
 		seen.untold += seen.versions[pkts[i]->flow] != flow->version;
 		if (!(pkts[i]->flags & PKT_F_UP))
 			flow->chain &= ~(1ull << seen_bit());
@@ -520,6 +528,7 @@ static const struct service service_seen = {
 	.for_flows = true,
 	.made = seen_made,
 	.gone = seen_gone,
+	.state_bytes = sizeof(struct seen_record),
 	.help = "for this test",
 };
 
@@ -544,6 +553,7 @@ static void test_services(void)
 	CU_ASSERT_EQUAL(seen.visits, 4);
 	chain_forwarded(rig, &s, true, &other, 0); // another flow starts with its session's chain
 	CU_ASSERT_EQUAL(seen.visits, 5);
+	CU_ASSERT_EQUAL(seen.most, 4);
 	CU_ASSERT_EQUAL(seen.made, 2);
 	warp_ms(rig, RIG_EMBRYONIC_MS + 10);
 	CU_ASSERT_EQUAL(seen.gone, 1);
@@ -556,6 +566,7 @@ static void test_services(void)
 	rules_set(rig, &s, RIG_ORDINARY);
 	CU_ASSERT_EQUAL(chain_forwarded(rig, &s, true, &flow, 0), 1);
 	CU_ASSERT_EQUAL(seen.visits, 6);
+	CU_ASSERT_EQUAL(seen.most, 5); // the same flow still
 	CU_ASSERT_EQUAL(seen.made, 2);
 	rig_session_del(rig, &s);
 	CU_ASSERT_EQUAL(seen.gone, 2);

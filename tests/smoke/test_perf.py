@@ -39,10 +39,10 @@ def test_cost_json():
 
 def test_cost_flows():
     """With flows, and with a new one for each packet; the program itself sees that they are there, or new."""
-    words = ("cost", *SMALL, "--work", "W+flow,churn", "--flows", "4096", "--direction", "up,mixed")
+    words = ("cost", *SMALL, "--work", "W+flow,churn,W+tcp", "--flows", "4096", "--direction", "up,mixed")
     rows = json.loads(perf(*words, "--json").stdout)["rows"]
     assert {(row["work"], row["direction"], row["sessions"]) for row in rows} == {
-        (work, way, sessions) for work in ("W+flow", "churn") for way in ("up", "mixed")
+        (work, way, sessions) for work in ("W+flow", "W+tcp", "churn") for way in ("up", "mixed")
         for sessions in (64, 128)}
     for row in rows:
         assert row["flows"] == 4096 and 10 < row["cycles_min"] <= row["cycles_median"]

@@ -104,7 +104,8 @@ static unsigned kit_n_predefined;
 
 static struct prefix kit_pools[2]; // of "internet"
 static const struct n4_policy kit_policies[] = {{"first", KIT_N6}, {"inspection", KIT_N6}};
-static const struct n4_ni kit_nis[] = {{"internet", KIT_N6, kit_pools, 2}, {"ims.example", KIT_N6}};
+static const struct n4_ni kit_nis[] = {{"internet", KIT_N6, kit_pools, 2},
+				       {.name = "ims.example", .iface = KIT_N6, .redirects = true}};
 
 // --- the parts that are not real -------------------------------------------------------------------------
 

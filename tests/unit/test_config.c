@@ -237,6 +237,7 @@ static const struct {
 	{"network_instances", "embryonic_ms", 5000, 100, 86400000, false},
 	{"network_instances", "established_ms", 120000, 100, 86400000, false},
 	{"network_instances", "tcp_established_ms", 7440000, 100, 86400000, false},
+	{"network_instances", "tcp_closing_ms", 240000, 100, 86400000, false},
 	{"interfaces", "vlan", 0, 0, 4094, false},
 	{"interfaces", "mtu", 1500, 576, 9600, false},
 	{"interfaces", "rx_descriptors", 1024, 64, 32768, true},

@@ -177,7 +177,7 @@ static void test_row(void)
 		strstr(text, "{\"flows\":[{\"id\":\"0x0100000100000001\",\"seid\":null,"
 			     "\"kind\":\"tuple\",\"protocol\":\"udp\",\"ue\":\"10.45.0.3:1000\","
 			     "\"remote\":\"192.0.2.10:53\",\"began\":\"up\","
-			     "\"class\":\"embryonic\",\"age_ms\":1"));
+			     "\"class\":\"embryonic\",\"state\":null,\"age_ms\":1"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"left_ms\":35"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"chain\":[\"l4_lifecycle\"]}],\"next\":null}\n"));
 	close_all();

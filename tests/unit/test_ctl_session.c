@@ -133,6 +133,8 @@ static struct n4_session *session_open5gs(uint64_t seid)
 	kit_open5gs_gnb(rules, 0x1234, "192.0.2.99");
 	copies_add(rules_far_lookup(rules, 1));
 	rules_far_lookup(rules, 2)->policy = 1;
+	rules_far_lookup(rules, 3)->redirect = (struct redirect_rule){
+		.v4 = kit_v4("198.51.100.80"), .v6.s6_addr = {0x20, 1, [15] = 8}, .port = 8080};
 	return session_make(seid, rules);
 }
 
@@ -144,11 +146,13 @@ static struct n4_usage usage = {.n = 1, .urrs = &urr};
 static struct policy *policy_give(struct n4_session *session)
 {
 	const struct qer_rule *qer = session->rules->qers;
+	struct policy_form form;
 	struct policy *policy;
 	struct meter *meters;
 
 	rules_places_assign(session->rules);
-	policy = policy_blank(session->rules);
+	CU_ASSERT_TRUE_FATAL(policy_form_of(session->rules, &form));
+	policy = policy_new(&form);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(policy);
 	worker.meter_burst = METER_UNITS_PER_SEC / 5;
 	meters = policy->meters[0].side;

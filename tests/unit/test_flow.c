@@ -2,6 +2,7 @@
 // and a random model agrees with every outcome.
 
 #include "session/flow.h"
+#include "session/flow_state.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -526,6 +527,48 @@ static void test_model(void)
 	flow_table_fini(&m.table);
 }
 
+// --- what services keep ----------------------------------------------------------------------------------
+
+struct kept {
+	uint32_t version;
+	uint32_t visits;
+};
+
+static struct kept *kept_get(const struct flow_state *state, const struct flow_table *table,
+			     uint32_t number)
+{
+	return flow_state_get(state, number, table->flows[number].version, sizeof(struct kept));
+}
+
+// A record is its flow's alone: kept as long as it lives, and fresh for whoever has its number next, past every width
+// that the version could have been cut to.
+static void test_state(void)
+{
+	struct flow_table table = table_of(2);
+	struct flow_key other = key_number(0, true);
+	struct flow_state state;
+	uint32_t number, others;
+	unsigned wrong = 0;
+
+	CU_ASSERT_EQUAL_FATAL(flow_state_init(&state, 2, sizeof(struct kept), SOCKET_ID_ANY), 0);
+	add(&table, &other, true, &others);
+	kept_get(&state, &table, others)->visits = 77;
+	for (uint32_t i = 0; i < (1u << 17) + 10; i++) {
+		struct flow_key key = key_number(i, false);
+
+		wrong += add(&table, &key, false, &number) != FLOW_MADE;
+		flow_state_prefetch(&state, number);
+		for (uint32_t visit = 0; visit < 3; visit++)
+			wrong += kept_get(&state, &table, number)->visits++ != visit;
+		flow_del(&table, number);
+	}
+	CU_ASSERT_EQUAL(wrong, 0);
+	CU_ASSERT_EQUAL(kept_get(&state, &table, others)->visits, 77);
+	flow_state_fini(&state);
+	flow_state_fini(&state); // of a service that was not asked
+	flow_table_fini(&table);
+}
+
 static CU_TestInfo tests[] = {
 	{"keys of both directions", test_directions},
 	{"keys of echoes", test_echo},
@@ -536,6 +579,7 @@ static CU_TestInfo tests[] = {
 	{"one number reused 2^17 times", test_reused},
 	{"versions come again", test_wrap},
 	{"second keys", test_second},
+	{"what services keep", test_state},
 	{"seeds", test_seed},
 	{"random operations", test_model},
 	CU_TEST_INFO_NULL,

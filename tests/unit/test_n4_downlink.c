@@ -6,6 +6,7 @@
 
 #include "pfcp/downlink.h"
 #include "pfcp/report.h"
+#include "pfcp/usage_state.h"
 #include "rules/ruleset.h"
 
 static const struct kit_conf conf = KIT_CONF;
@@ -142,6 +143,46 @@ static void test_delay(void)
 	word(seid, 1);
 	update_far(seid, FORW, "");
 	warp(300);
+	CU_ASSERT_FALSE(told());
+	kit_close();
+}
+
+// A FAR for quota action that buffers is one too: while the quota is used up, with the delay of its BAR.
+static void test_quota_far(void)
+{
+	struct n4_session *session;
+	uint64_t seid;
+
+	kit_open(&conf);
+	establish_begin(9);
+	PDR(.id = 1, .source = CORE, .ni = "internet", .ue_v4 = "10.45.0.2", .far = 1, .urrs = {1});
+	FAR(.id = 1, .action = FORW, .to = true, .destination = ACCESS, .teid = 3,
+	    .peer = "127.0.0.50");
+	FAR(.id = 3, .action = IDLE, .bar = 1);
+	put_urr(6, 1, "003e000102 002500020001 0049000901 0000000000001000 006c000400000003");
+	ie_hex(85, BAR_1 "002e000104");
+	msg_send();
+	CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
+	seid = up_seid();
+	word(seid, 1);
+	warp(300);
+	CU_ASSERT_FALSE(told()); // there is a quota again
+	session = n4_session_lookup(kit.n4, seid);
+	CU_ASSERT_FATAL(n4_session_open(session));
+	session->usage->urrs[0].quota_over = true;
+	n4_session_close(session);
+	word(seid, 1);
+	warp(199);
+	CU_ASSERT_FALSE(told());
+	warp(1);
+	CU_ASSERT_TRUE(told());
+	answer(seid, 1, "");
+	msg_begin(52, seid); // does not want to know
+	FAR(.id = 3, .update = true, .action = BUFF, .bar = 1);
+	msg_send();
+	CU_ASSERT_EQUAL(answer_cause(), 1);
+	word(seid, 1);
+	warp(1000);
 	CU_ASSERT_FALSE(told());
 	kit_close();
 }
@@ -336,6 +377,7 @@ static void test_drop(void)
 
 static CU_TestInfo tests[] = {
 	{"told", test_told},
+	{"51: told of a FAR for quota action", test_quota_far},
 	{"delayed", test_delay},
 	{"not told", test_not_told},
 	{"told of rules that come", test_ahead},

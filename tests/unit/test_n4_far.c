@@ -270,6 +270,191 @@ static void test_policy(void)
 	kit_close();
 }
 
+// --- redirection -----------------------------------------------------------------------------------------
+
+#define REDIRECT_HEX_MAX 256
+
+static int text_hex(char *to, const char *text)
+{
+	int n = sprintf(to, "%04x", (unsigned)strlen(text));
+
+	for (; *text; text++)
+		n += sprintf(to + n, "%02x", (unsigned char)*text);
+	return n;
+}
+
+// 8.2.20, in Forwarding Parameters; `other` and `port` as they are given.
+static const char *redirect_hex(unsigned type, const char *server, const char *other, int port)
+{
+	static char hex[2 * REDIRECT_HEX_MAX];
+	char value[REDIRECT_HEX_MAX];
+	int n = sprintf(value, "%02x", type);
+
+	n += text_hex(value + n, server);
+	n += other ? text_hex(value + n, other) : 0;
+	n += port >= 0 ? sprintf(value + n, "%04x", (unsigned)port) : 0;
+	snprintf(hex, sizeof(hex), "0026%04x%s", (unsigned)n / 2, value);
+	return hex;
+}
+
+static uint64_t establish_up(uint32_t seid, const char *ni, const char *hex)
+{
+	establish_begin(seid);
+	PDR(.id = 1, .source = CORE, .ue_v4 = "10.45.0.2", .far = 1, .ni = ni);
+	PDR(.id = 2, .source = ACCESS, .fteid = CH_V4, .removal = true, .far = 2,
+	    .ue_v4 = "10.45.0.2");
+	FAR(.id = 1, .action = FORW, .to = true, .destination = ACCESS, .teid = 1,
+	    .peer = "127.0.0.50");
+	FAR(.id = 2, .action = FORW, .to = true, .destination = CORE, .ni = ni, .to_hex = hex);
+	msg_send();
+	return answer_cause() == 1 ? up_seid() : 0;
+}
+
+static const struct {
+	unsigned type;
+	const char *server, *other;
+	int port;
+	unsigned cause;
+	uint8_t families; // what it comes to
+	uint16_t to_port;
+} redirects[] = {
+	{0, "192.0.2.80", NULL, -1, 1, PDR_V4, 0},
+	{1, "2001:db8::80", NULL, -1, 1, PDR_V6, 0},
+	{4, "192.0.2.80", "2001:db8::80", -1, 1, PDR_V4 | PDR_V6, 0},
+	{4, "2001:db8::80", "192.0.2.80", -1, 1, PDR_V4 | PDR_V6, 0},
+	{5, "", NULL, 8080, 1, 0, 8080},
+	{6, "192.0.2.80", NULL, 8080, 1, PDR_V4, 8080},
+	{7, "2001:db8::80", NULL, 65535, 1, PDR_V6, 65535},
+	{8, "192.0.2.80", "2001:db8::80", 1, 1, PDR_V4 | PDR_V6, 1},
+	{2, "http://portal/", NULL, -1, 73, 0, 0},
+	{3, "sip:portal", NULL, -1, 73, 0, 0},
+	{0, "", NULL, -1, 69, 0, 0},
+	{0, "portal.example", NULL, -1, 69, 0, 0},
+	{0, "192.0.2.80 ", NULL, -1, 69, 0, 0},
+	{0, "2001:db8::80", NULL, -1, 69, 0, 0},
+	{1, "192.0.2.80", NULL, -1, 69, 0, 0},
+	{0, "0.0.0.0", NULL, -1, 69, 0, 0},
+	{0, "224.0.0.1", NULL, -1, 69, 0, 0},
+	{1, "ff02::1", NULL, -1, 69, 0, 0},
+	{4, "192.0.2.80", "192.0.2.81", -1, 69, 0, 0},
+	{4, "192.0.2.80", "", -1, 69, 0, 0},
+	{5, "", NULL, 0, 69, 0, 0},
+	{6, "192.0.2.80", NULL, 0, 69, 0, 0},
+	{0, "1111111111111111111111111111111111111111111111111111111111111111111111", NULL, -1, 69,
+	 0, 0},
+};
+
+static void test_redirect(void)
+{
+	kit_open(&conf);
+	for (unsigned i = 0; i < sizeof(redirects) / sizeof(redirects[0]); i++) {
+		const char *hex = redirect_hex(redirects[i].type, redirects[i].server,
+					       redirects[i].other, redirects[i].port);
+		uint64_t seid = establish_up(1 + i, "ims.example", hex);
+		const struct redirect *to;
+		const struct ruleset *rs;
+		const struct far *far;
+
+		CU_ASSERT_EQUAL(answer_cause(), redirects[i].cause);
+		if (!seid) {
+			CU_ASSERT_EQUAL(answer_number(40), 38);
+			CU_ASSERT(failed_kind() == 1 && failed_id() == 2);
+			continue;
+		}
+		rs = block_of(seid);
+		far = ruleset_far(rs, rs->pdrs[0].far);
+		CU_ASSERT(far->flags & FAR_F_REDIRECT && far->to == FAR_TO_ROUTE);
+		CU_ASSERT_FALSE(ruleset_far(rs, rs->pdrs[1].far)->flags & FAR_F_REDIRECT);
+		to = ruleset_redirect(rs, far->redirect);
+		CU_ASSERT(to->families == redirects[i].families &&
+			  to->port == redirects[i].to_port);
+		CU_ASSERT_EQUAL(to->v4, to->families & PDR_V4 ? inet_addr("192.0.2.80") : 0);
+		CU_ASSERT_EQUAL(to->v6[15], to->families & PDR_V6 ? 0x80 : 0);
+		CU_ASSERT(rs->chain_up & NEEDS_REDIRECT << 1);
+		CU_ASSERT(rs->chain_down & NEEDS_REDIRECT << 1);
+		CU_ASSERT_EQUAL(rs->profile, 1);
+		delete_session(seid);
+	}
+	kit_close();
+}
+
+static unsigned far_2_update(uint64_t seid, const char *hex)
+{
+	msg_begin(52, seid);
+	FAR(.id = 2, .update = true, .to = true, .destination = CORE, .to_hex = hex);
+	msg_send();
+	return answer_cause();
+}
+
+// It comes, goes elsewhere and goes with updates; only where the network instance redirects, and only towards a data
+// network.
+static void test_redirect_changes(void)
+{
+	const struct far_rule *far;
+	uint64_t seid, other;
+
+	kit_open(&conf);
+	seid = establish_up(1, "ims.example", NULL);
+	far = rules_far_lookup(rules_of(session_of(seid)), 2);
+	CU_ASSERT_FALSE(far_redirects(far));
+	CU_ASSERT_EQUAL(far_2_update(seid, redirect_hex(0, "192.0.2.80", NULL, -1)), 1);
+	far = rules_far_lookup(rules_of(session_of(seid)), 2);
+	CU_ASSERT_EQUAL(far->redirect.v4.s_addr, inet_addr("192.0.2.80"));
+	CU_ASSERT_EQUAL(far_2_update(seid, "001e0002b8fc"), 1); // a mark: it stays
+	CU_ASSERT(far_redirects(rules_far_lookup(rules_of(session_of(seid)), 2)));
+	CU_ASSERT_EQUAL(far_2_update(seid, redirect_hex(5, "", NULL, 81)), 1);
+	far = rules_far_lookup(rules_of(session_of(seid)), 2);
+	CU_ASSERT(far->redirect.v4.s_addr == 0 && far->redirect.port == 81);
+	CU_ASSERT_EQUAL(far_2_update(seid, redirect_hex(2, "http://portal/", NULL, -1)), 73);
+	CU_ASSERT_EQUAL(far_2_update(seid, "00260000"), 1);
+	CU_ASSERT_FALSE(far_redirects(rules_far_lookup(rules_of(session_of(seid)), 2)));
+	CU_ASSERT_FALSE(block_of(seid)->chain_up & NEEDS_REDIRECT << 1);
+	delete_session(seid);
+
+	other = establish_up(2, "internet", NULL);
+	CU_ASSERT_EQUAL(far_2_update(other, redirect_hex(0, "192.0.2.80", NULL, -1)), 73);
+	CU_ASSERT_EQUAL(answer_number(40), 38);
+	CU_ASSERT(failed_kind() == 1 && failed_id() == 2);
+	msg_begin(52, other);
+	FAR(.id = 1, .update = true, .to = true, .destination = ACCESS,
+	    .to_hex = redirect_hex(0, "192.0.2.80", NULL, -1));
+	msg_send();
+	CU_ASSERT_EQUAL(answer_cause(), 73);
+	CU_ASSERT_EQUAL(answer_number(40), 38);
+	kit_close();
+}
+
+// So many FARs of a session that redirect, and one more. All in one block.
+static void test_redirect_many(void)
+{
+	char hex[16][2 * REDIRECT_HEX_MAX];
+	uint64_t seid;
+
+	kit_open(&conf);
+	for (unsigned extra = 0; extra < 2; extra++) {
+		seid = establish_up(1 + extra, "ims.example", redirect_hex(5, "", NULL, 9));
+		msg_begin(52, seid);
+		for (unsigned i = 0; i < 15 + extra; i++) {
+			strcpy(hex[i % 16], redirect_hex(5, "", NULL, (int)(10 + i)));
+			PDR(.id = (uint16_t)(10 + i), .source = ACCESS, .fteid = CH_V4 | CHID,
+			    .choose_id = 7, .removal = true, .far = 10 + i, .ue_v4 = "10.45.0.2");
+			FAR(.id = 10 + i, .action = FORW, .to = true, .destination = CORE,
+			    .ni = "ims.example", .to_hex = hex[i % 16]);
+		}
+		msg_send();
+		CU_ASSERT_EQUAL(answer_cause(), extra ? 75 : 1);
+		for (unsigned i = 0; i < 16 && !extra; i++) {
+			const struct ruleset *rs = block_of(seid);
+			const struct far *far = ruleset_far(rs, rs->pdrs[i].far);
+
+			CU_ASSERT_EQUAL(ruleset_redirect(rs, far->redirect)->port,
+					far->id == 2 ? 9 : far->id);
+		}
+		delete_session(seid);
+	}
+	kit_close();
+}
+
 static CU_TestInfo tests[] = {
 	{"duplicates: created", test_created},
 	{"duplicates: updated", test_updated},
@@ -277,6 +462,9 @@ static CU_TestInfo tests[] = {
 	{"duplicates: too many tunnels", test_too_many},
 	{"UDP tunnels", test_udp},
 	{"forwarding policies", test_policy},
+	{"redirection: created and refused", test_redirect},
+	{"redirection: changed", test_redirect_changes},
+	{"redirection: many in a session", test_redirect_many},
 	CU_TEST_INFO_NULL,
 };
 

@@ -308,9 +308,10 @@ static void test_setup_answer(void)
 	CU_ASSERT(at[0] & 0x10); // FTUP
 	for (size_t i = 0; i < len; i++)
 		bits |= (uint64_t)at[i] << (8 * i);
-	CU_ASSERT_EQUAL(bits, up_features());
+	CU_ASSERT_EQUAL(bits, up_features(&fix.n4->env));
 	for (unsigned i = 0; up_feature_get(i); i++)
-		CU_ASSERT_EQUAL((bits & up_feature_get(i)->bit) != 0, up_feature_get(i)->works);
+		CU_ASSERT_EQUAL((bits & up_feature_get(i)->bit) != 0,
+				up_feature_get(i)->works(&fix.n4->env));
 	fix_close();
 }
 

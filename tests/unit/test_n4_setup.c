@@ -87,7 +87,7 @@ static void test_call(void)
 	at = sent_ie(IE_UP_FEATURES, &len);
 	for (size_t i = 0; at && i < len; i++)
 		bits |= (uint64_t)at[i] << (8 * i);
-	CU_ASSERT_EQUAL(bits, up_features());
+	CU_ASSERT_EQUAL(bits, up_features(&fix.n4->env));
 	CU_ASSERT_EQUAL(call()->state, CALL_ASKING);
 
 	setup_answer(sent_seq(), 1, RECOVERY);
@@ -591,7 +591,7 @@ static void test_bundle(void)
 	size_t last = 0;
 
 	fix_open(&conf);
-	CU_ASSERT(up_features() & PFCP_UP_FUNCTION_FEATURES_BUNDL);
+	CU_ASSERT(up_features(&fix.n4->env) & PFCP_UP_FUNCTION_FEATURES_BUNDL);
 	setup(1, RECOVERY);
 	for (unsigned again = 0; again < 2; again++) {
 		fix.n_sent = 0;

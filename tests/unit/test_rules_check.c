@@ -416,13 +416,6 @@ static void urr_linked_missing(struct rules *r)
 	r->urrs[0].linked[0] = 9;
 }
 
-static void urr_far_buffers(struct rules *r)
-{
-	r->urrs[0].has_quota_far = true;
-	r->urrs[0].quota_far = r->fars[0].id;
-	r->fars[0].action = APPLY_BUFF;
-}
-
 static void urr_far_missing(struct rules *r)
 {
 	r->urrs[0].has_quota_far = true;
@@ -541,7 +534,6 @@ static const struct row rows[] = {
 	ROW(bar_missing, 73, RULE_FAR, 1, 88),
 	ROW(urr_linked_missing, 73, RULE_URR, 1, 82),
 	ROW(urr_far_missing, 73, RULE_URR, 1, 108),
-	ROW(urr_far_buffers, 76, RULE_URR, 1, 108),
 	ROW(urr_no_threshold, 67, RULE_URR, 1, 31),
 	ROW(urr_no_period, 67, RULE_URR, 1, 64),
 	GOOD(urr_period),

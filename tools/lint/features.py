@@ -19,8 +19,8 @@ def _feature_flags(tree):
 
 
 def _offered(tree):
-    return {name: works == "true"
-            for name, works in re.findall(r"FEATURE\((\w+), (true|false),", tree.text(OFFERED))}
+    return {name: works != "never"
+            for name, works in re.findall(r"FEATURE\((\w+), (\w+),", tree.text(OFFERED))}
 
 
 def _has_test(tree, named):

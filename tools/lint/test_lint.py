@@ -25,7 +25,7 @@ DEEP = "void f(void)\n{\n" + "if (a) {\n" * 5 + "}\n" * 5 + "}\n"
 
 FEATURE_FILES = {
     "src/pfcp/flag.def": "FLAG(UP_FUNCTION_FEATURES, 5, 1, BUCP) FLAG(UP_FUNCTION_FEATURES, 5, 5, FTUP)",
-    "src/pfcp/features.c": 'FEATURE(FTUP, true, "x"),\nFEATURE(BUCP, false, "x"),\n',
+    "src/pfcp/features.c": 'FEATURE(FTUP, always, "x"),\nFEATURE(BUCP, never, "x"),\n',
     "src/pfcp/fteid.c": C,
     "tests/unit/test_a.c": "static void test_x(void)\n",
 }

@@ -26,7 +26,8 @@ struct cost_service {
 };
 
 struct cost_row {
-	const char *work; // as the row is called: W, W+flow, churn, handoff_rx, handoff_owner
+	const char
+		*work; // as the row is called: W, W+flow, W+tcp, churn, handoff_rx, handoff_owner
 	enum cost_direction direction;
 	uint32_t sessions, flows, mbufs;
 	struct summary cycles; // a packet, over the windows
@@ -52,6 +53,7 @@ struct bed_conf {
 	bool huge;
 	uint32_t n_flows; // 0: sessions have no flows
 	bool churn;       // they end before they are used again
+	bool tcp;         // all are TCP, their connections established, and tcp_check follows them
 };
 
 struct bed {

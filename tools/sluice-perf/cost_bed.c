@@ -12,6 +12,7 @@
 #include "cost.h"
 #include "packet/gtpu.h"
 #include "packet/ip.h"
+#include "packet/tcp.h"
 #include "rules/model.h"
 
 #define PAYLOAD 64
@@ -89,6 +90,14 @@ static void sessions_make(struct bed *b, unsigned n_workers)
 	rig_resolve(b->rig);
 }
 
+static uint64_t services_of(const struct bed_conf *conf)
+{
+	if (!conf->n_flows)
+		return 0;
+	return SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) |
+	       (conf->tcp ? SERVICE_MASK(tcp_check) : 0);
+}
+
 struct bed *bed_new(const struct bed_conf *conf)
 {
 	uint32_t n_sessions = conf->n_sessions, max_mbufs = conf->max_mbufs;
@@ -102,10 +111,11 @@ struct bed *bed_new(const struct bed_conf *conf)
 		.ue_range = UE_RANGE,
 		.memory_mb = conf->memory_mb,
 		.huge = conf->huge,
-		.services = conf->n_flows ? SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) : 0,
+		.services = services_of(conf),
 		.flows = flows_room(conf),
 		.flows_per_session = UINT32_MAX,
-		.flow_profile = {.timeout_ms = {[FLOW_EMBRYONIC] = conf->churn ? 1 : 60000}},
+		.flow_profile = {.timeout_ms = {[FLOW_EMBRYONIC] = conf->churn ? 1 : 60000},
+				 .tcp_pick_up = true},
 	};
 	struct bed *b = calloc(1, sizeof(*b));
 
@@ -168,12 +178,13 @@ static const struct rig_session *draw_session(const struct bed *b, uint32_t *ret
 	return &b->sessions[*ret_index];
 }
 
-// Half of them UDP to the port of the first PDR's filter; of the others half TCP.
+// Half of them UDP to the port of the first PDR's filter; of the others half TCP. Where all are TCP none is of the
+// filter, and each is an acknowledgement.
 void bed_packet_make(struct bed *b, uint32_t i)
 {
 	struct bed_sample *sample = &b->samples[i];
 	const struct rig_session *s = draw_session(b, &sample->session);
-	bool filtered = draw(2), tcp = !filtered && draw(2);
+	bool filtered = !b->conf.tcp && draw(2), tcp = b->conf.tcp || (!filtered && draw(2));
 	struct rig_flow flow = {
 		.proto = tcp ? IPPROTO_TCP : IPPROTO_UDP,
 		.ue_port = (uint16_t)(1024 + draw(60000)),
@@ -186,6 +197,8 @@ void bed_packet_make(struct bed *b, uint32_t i)
 	size_t bytes = is_up(b, i) ? rig_frame_up(b->rig, s, &flow, frame)
 				   : rig_frame_down(b->rig, s, &flow, frame);
 
+	if (tcp)
+		frame[bytes - PAYLOAD - TCP_BYTES + offsetof(struct tcp_head, flags)] = TCP_ACK;
 	memcpy(sample->head, frame, BED_HEAD);
 	sample->bytes = (uint16_t)bytes;
 	sample->user_bytes = (uint16_t)(IP4_BYTES + (tcp ? 20 : 8) + PAYLOAD);

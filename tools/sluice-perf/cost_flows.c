@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cost.h"
+#include "session/tcp_conn.h"
 
 // One packet of each flow, as it is received.
 struct flow_set {
@@ -118,6 +119,17 @@ static struct window window(struct bed *b, struct worker *w, struct flow_set *se
 	return ret;
 }
 
+// The packets of a flow are of one direction: what the other side would have said has been said.
+static void connections_establish(struct worker *w)
+{
+	for (uint32_t i = 1; i <= w->flows.table.used; i++) {
+		struct tcp_conn *conn = flow_record(&w->flows, SERVICE_BIT_tcp_check, i,
+						    sizeof(*conn));
+
+		conn->state = CONN_ESTABLISHED;
+	}
+}
+
 void cost_flows(struct bed *b, unsigned windows, struct cost_row *row)
 {
 	struct worker *w = b->rig->control.workers[b->owner];
@@ -127,6 +139,8 @@ void cost_flows(struct bed *b, unsigned windows, struct cost_row *row)
 
 	set_make(&set, b);
 	window(b, w, &set); // makes the flows
+	if (b->conf.tcp)
+		connections_establish(w);
 	set_shuffle(&set, b);
 	window(b, w, &set);
 	b->interrupted = 0;

@@ -17,7 +17,7 @@
 #define HUGE_PAGE_MB 2
 #define AT(member) offsetof(struct cost_options, member)
 
-enum { WORK_W = 1, WORK_HANDOFF = 2, WORK_FLOWS = 4, WORK_CHURN = 8 };
+enum { WORK_W = 1, WORK_HANDOFF = 2, WORK_FLOWS = 4, WORK_CHURN = 8, WORK_TCP = 16 };
 enum { PAGES_AUTO = 1, PAGES_HUGE = 2 };
 
 static const char *const direction_names[COST_DIRECTIONS] = {"up", "down", "mixed"};
@@ -31,8 +31,9 @@ struct cost_options {
 
 static const struct option_row rows[] = {
 	{"work", OPTION_WORDS, AT(works), .def = "W,handoff",
-	 .words = {"W", "handoff", "W+flow", "churn"}, .operand = "WORK,..",
-	 .help = "a packet's whole way; handoff between two workers; W with flows, with a new flow each"},
+	 .words = {"W", "handoff", "W+flow", "churn", "W+tcp"}, .operand = "WORK,..",
+	 .help = "a packet's whole way; handoff between two workers; W with flows, with a new flow each, with "
+		 "TCP connections that are followed"},
 	{"direction", OPTION_WORDS, AT(directions), .def = "up,down,mixed",
 	 .words = {"up", "down", "mixed"}, .operand = "WAY,..", .help = "of the packets"},
 	{"sessions", OPTION_NUMBERS, AT(sessions), 64, 4 << 20, "1024,65536,262144,1048576",
@@ -197,7 +198,7 @@ static void handoff_rows(struct cost_run *run, uint32_t sessions)
 }
 
 // Packets of flows, in as many mbufs as was asked for first.
-static void flows_rows(struct cost_run *run, uint32_t sessions, uint32_t flows, bool churn)
+static void flows_rows(struct cost_run *run, uint32_t sessions, uint32_t flows, const char *work)
 {
 	uint32_t mbufs = (uint32_t)run->o->mbufs.at[0];
 	const struct bed_conf conf = {.n_sessions = sessions,
@@ -206,10 +207,11 @@ static void flows_rows(struct cost_run *run, uint32_t sessions, uint32_t flows, 
 				      .memory_mb = run->memory_mb,
 				      .huge = run->huge,
 				      .n_flows = flows,
-				      .churn = churn};
+				      .churn = strcmp(work, "churn") == 0,
+				      .tcp = strcmp(work, "W+tcp") == 0};
 
 	for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
-		struct cost_row row = {.work = churn ? "churn" : "W+flow",
+		struct cost_row row = {.work = work,
 				       .direction = way,
 				       .sessions = sessions,
 				       .flows = flows,
@@ -232,9 +234,11 @@ static void flows_all(struct cost_run *run, uint32_t sessions)
 	const struct cost_options *o = run->o;
 
 	for (unsigned i = 0; o->works & WORK_FLOWS && i < o->flows.n; i++)
-		flows_rows(run, sessions, (uint32_t)o->flows.at[i], false);
+		flows_rows(run, sessions, (uint32_t)o->flows.at[i], "W+flow");
+	for (unsigned i = 0; o->works & WORK_TCP && i < o->flows.n; i++)
+		flows_rows(run, sessions, (uint32_t)o->flows.at[i], "W+tcp");
 	if (o->works & WORK_CHURN)
-		flows_rows(run, sessions, (uint32_t)o->flows.at[0], true);
+		flows_rows(run, sessions, (uint32_t)o->flows.at[0], "churn");
 }
 
 static void references(struct cost_run *run)
@@ -265,7 +269,7 @@ static uint32_t flows_most(const struct cost_options *o)
 {
 	uint64_t most = 0;
 
-	for (unsigned i = 0; o->works & (WORK_FLOWS | WORK_CHURN) && i < o->flows.n; i++)
+	for (unsigned i = 0; o->works & (WORK_FLOWS | WORK_CHURN | WORK_TCP) && i < o->flows.n; i++)
 		most = RTE_MAX(most, o->flows.at[i]);
 	return (uint32_t)most;
 }

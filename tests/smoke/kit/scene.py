@@ -217,6 +217,19 @@ def stage_name(stage):
     return f"{stage[0]}-{stage[1]}w"
 
 
+@contextlib.contextmanager
+def play(network, mode, workers, folder, **keys):
+    """A scene in which the network instance has these keys."""
+    def configuration(control_socket):
+        made = topology.configuration(mode, control_socket, workers)
+        made["network_instances"][0].update(keys)
+        return made
+
+    with Daemon(network.upf, folder, configuration) as daemon:
+        with Scene(network, daemon, folder) as scene:
+            yield scene
+
+
 class Stage:
     """One scene after another, each kept until it is no good. A context manager."""
 

@@ -1,8 +1,8 @@
-// The row and the batch form of gtpu_decap (10_gtpu_decap.h).
+// The row and the batch form of gtpu_decap (09_gtpu_decap.h).
 //
 // Workers run it; see service.h for what a service is.
 
-#include "service/10_gtpu_decap.h"
+#include "service/09_gtpu_decap.h"
 
 SERVICE_RUN(gtpu_decap_run, gtpu_decap_one)
 

@@ -10,6 +10,7 @@
 #include "packet/ip.h"
 #include "rules/model.h"
 #include "service/leave.h"
+#include "worker/usage_mark.h"
 
 // One hop of a router's. False when the TTL or hop limit is used up.
 static inline bool far_hop(uint8_t *user, unsigned family)
@@ -34,6 +35,8 @@ void far_ttl_expired(struct worker *w, struct pkt *p, const struct far *far) __a
 
 static inline void far_no_forward(struct worker *w, struct pkt *p, const struct far *far)
 {
+	if (p->pdr->flags & PDR_F_DROPS)
+		usage_count_dropped(w, p);
 	pkt_drop(w, p, (far->action & APPLY_DROP) ? DROP_far_drop : DROP_far_buffer);
 }
 

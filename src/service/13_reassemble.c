@@ -1,14 +1,18 @@
-// The row and the batch form of reassemble, and what a fragment goes through (23_reassemble.h).
+// The row and the batch form of reassemble, and what a fragment goes through (13_reassemble.h).
 //
 // Workers run it; see service.h for what a service is.
 
-#include "service/23_reassemble.h"
-
-#include "rules/match.h"
-#include "worker/again.h"
+#include "service/13_reassemble.h"
 
 #define TCP_FIRST_BYTES                                                                            \
 	16 // of TCP that a first fragment must have, so that its flags are there (RFC 3128)
+
+static datagram_fn *datagram_work; // written once, at start, before any worker runs
+
+void reassemble_start(datagram_fn *work)
+{
+	datagram_work = work;
+}
 
 SERVICE_RUN(reassemble_run, reassemble_one)
 
@@ -16,9 +20,9 @@ const struct service service_reassemble = {
 	.name = "reassemble",
 	.bit = SERVICE_BIT_reassemble,
 	.run = reassemble_run,
-	.after = SERVICES("gtpu_decap", "source_check", "flow"),
-	.before = SERVICES("pdr"),
-	.help = "lets fragments wait for each other where rules ask for ports",
+	.after = SERVICES("gtpu_decap", "source_check"),
+	.before = SERVICES("flow", "pdr"),
+	.help = "lets fragments wait for each other where rules or flows ask for ports",
 };
 
 // A session is told from all others that its slot may have by the slot's version.
@@ -42,47 +46,27 @@ static struct gather_key key_of(const struct worker *w, const struct pkt *p, con
 	return key;
 }
 
-// The PDR of a datagram by its first fragment, as if that were whole. NULL: it has none.
-static const struct pdr *pdr_find(const struct worker *w, const struct pkt *first)
-{
-	const uint8_t *user = rte_pktmbuf_mtod_offset(first->mbuf, const uint8_t *, first->user);
-	struct pkt whole = *first;
-
-	whole.flags &= (uint8_t)~PKT_F_FRAGMENT;
-	return ruleset_match(line_rules(w, first->line), first->flags & PKT_F_UP, &whole, user);
-}
-
 static bool is_tiny(const struct pkt *first)
 {
 	return first->proto == IPPROTO_TCP &&
 	       first->user + first->user_bytes < first->l4 + TCP_FIRST_BYTES;
 }
 
-// All pieces, of the one way that the rest of their chain is.
-static void go_on(struct worker *w, struct rte_mbuf *list, uint64_t chain)
+static void all_drop(struct worker *w, struct rte_mbuf *list, enum drop why)
 {
-	const struct pkt *first = pkt_private(list);
-	const struct pdr *pdr = pdr_find(w, first);
-	enum drop why = is_tiny(first) ? DROP_reassembly_bad : pdr ? DROP_NONE : DROP_no_pdr;
 	struct rte_mbuf *m;
 
-	worker_count(w, COUNTER_gathered, 1);
 	while ((m = gather_next(&list))) {
-		struct pkt p = *pkt_private(m);
+		struct pkt p = {.mbuf = m};
 
-		p.pdr = pdr;
-		p.chain = chain;
-		if (why)
-			pkt_drop(w, &p, why);
-		else
-			again_post(w, &p);
+		pkt_drop(w, &p, why);
 	}
 }
 
 void reassemble_fragment(struct worker *w, struct pkt *p)
 {
 	const uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->user);
-	uint64_t chain = p->chain & ~SERVICE_MASK(pdr);
+	uint64_t chain = p->chain;
 	struct rte_mbuf *list;
 	struct gather_key key;
 	struct fragment f;
@@ -95,6 +79,11 @@ void reassemble_fragment(struct worker *w, struct pkt *p)
 	}
 	key = key_of(w, p, user, &f);
 	list = gather_add(w, &w->inner, &key, &f, p);
-	if (list)
-		go_on(w, list, chain);
+	if (!list)
+		return;
+	worker_count(w, COUNTER_gathered, 1);
+	if (is_tiny(pkt_private(list)))
+		all_drop(w, list, DROP_reassembly_bad);
+	else
+		datagram_work(w, list, chain);
 }

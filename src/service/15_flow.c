@@ -1,9 +1,9 @@
-// The row and the batch form of flow, and its rarer parts (17_flow.h).
+// The row and the batch form of flow, and its rarer parts (15_flow.h).
 //
 // Workers run it; see service.h for what a service is. Most packets do not come by the batch form: the pipeline
 // spreads its steps over several groups (pipeline/flow_lane.h).
 
-#include "service/17_flow.h"
+#include "service/15_flow.h"
 
 #define AT_ONCE 16u
 
@@ -62,6 +62,38 @@ uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait
 		return number;
 	pkt_drop(w, p, refusals[made]);
 	return 0;
+}
+
+// An error that is about no flow known is part of one of its own, of the two hosts.
+static void error_alone(struct worker *w, const struct flow_wait *wait)
+{
+	struct pkt *p = wait->p;
+	const uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->user);
+	struct flow_wait alone = *wait;
+
+	alone.error = false;
+	flow_key_addresses(p, user, p->flags & PKT_F_UP, session_ref_index(p->ref), &alone.key);
+	alone.hash = flow_hash(&w->flows.table, &alone.key);
+	alone.entry = 0;
+	flow_find(w, &alone);
+}
+
+// Its PDR is its own, which the flow neither knows nor remembers.
+void flow_error(struct worker *w, const struct flow_wait *wait, uint32_t entry)
+{
+	struct pkt *p = wait->p;
+	uint32_t number = flow_entry_number(entry);
+	struct flow *flow = &w->flows.table.flows[number];
+	const struct ruleset *rs = line_rules(w, p->line);
+
+	if (entry == 0) {
+		error_alone(w, wait);
+		return;
+	}
+	if (flow->rules != ruleset_serial(rs))
+		flow_rules_take(w, number, rs);
+	p->flow = number;
+	p->chain = (p->chain & ~w->flows.services) | (flow->chain & ~FLOW_NOT_OF_ERRORS);
 }
 
 void flow_rules_take(struct worker *w, uint32_t number, const struct ruleset *rs)

@@ -1,8 +1,8 @@
-// The row and the batch form of far (40_far.h).
+// The row and the batch form of far (47_far.h).
 //
 // Workers run it; see service.h for what a service is.
 
-#include "service/40_far.h"
+#include "service/47_far.h"
 
 #include "worker/icmp_tell.h"
 

@@ -1,8 +1,8 @@
-// The row and the batch form of source_check (15_source_check.h).
+// The row and the batch form of source_check (11_source_check.h).
 //
 // Workers run it; see service.h for what a service is.
 
-#include "service/15_source_check.h"
+#include "service/11_source_check.h"
 
 SERVICE_RUN(source_check_run, source_check_one)
 

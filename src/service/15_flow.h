@@ -17,12 +17,20 @@ struct flow_wait {
 	uint64_t hash;
 	uint32_t entry; // most likely the flow's, 0: none
 	bool v6;
+	bool error; // the key is that of the packet that an ICMP error quotes
 	struct flow_key key;
 };
 static_assert(sizeof(struct flow_wait) == 64, "one cache line");
 
 // The flow of the packet's first key, made if it may be; 0: it may not, and the packet has ended.
 uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait)
+	__attribute__((cold));
+// What an ICMP error about a flow's packet does not visit of its services: it extends no flow (RFC 5508 7.2), and is no
+// segment.
+#define FLOW_NOT_OF_ERRORS (SERVICE_MASK(l4_lifecycle) | SERVICE_MASK(tcp_check))
+
+// The packet is an ICMP error, and `entry` is of the flow that it is about; 0: of none that is known.
+void flow_error(struct worker *w, const struct flow_wait *wait, uint32_t entry)
 	__attribute__((cold));
 // The flow remembers nothing of the session's rules as they are now.
 void flow_rules_take(struct worker *w, uint32_t number, const struct ruleset *rs)
@@ -34,7 +42,8 @@ static inline void flow_ask(struct worker *w, struct pkt *p, struct flow_wait *w
 
 	wait->p = p;
 	wait->v6 = p->family == 6;
-	flow_key_of(p, user, p->flags & PKT_F_UP, session_ref_index(p->ref), &wait->key);
+	wait->error = flow_key_of(p, user, p->flags & PKT_F_UP, session_ref_index(p->ref),
+				  &wait->key);
 	wait->hash = flow_hash(&w->flows.table, &wait->key);
 	flow_prefetch(&w->flows.table, wait->v6, wait->hash);
 }
@@ -50,11 +59,15 @@ static inline void flow_take(struct worker *w, struct pkt *p, uint32_t number)
 	struct flow *flow = &w->flows.table.flows[number];
 	const struct ruleset *rs = line_rules(w, p->line);
 	unsigned pdr;
+	uint64_t stated;
 
 	if (unlikely(flow->rules != ruleset_serial(rs)))
 		flow_rules_take(w, number, rs);
 	p->flow = number;
 	p->chain = (p->chain & ~w->flows.services) | flow->chain;
+	stated = flow->chain & w->flows.stated;
+	if (stated) // the first of them, while other packets of the group are looked for
+		flow_state_prefetch(&w->flows.states[__builtin_ctzll(stated)], number);
 	pdr = flow->pdrs[!(p->flags & PKT_F_UP)];
 	if (likely(pdr != FLOW_PDR_NONE && rs->pdrs[pdr].tunnel == p->tunnel &&
 		   !(p->flags & PKT_F_SPOOFED))) {
@@ -72,6 +85,10 @@ static inline void flow_find(struct worker *w, const struct flow_wait *wait)
 
 	if (unlikely(!entry || !flow_key_eq(flow_entry_key(table, entry), &wait->key)))
 		entry = flow_lookup(table, &wait->key, wait->v6, wait->hash);
+	if (unlikely(wait->error)) {
+		flow_error(w, wait, entry);
+		return;
+	}
 	if (likely(entry != 0))
 		entry = flow_entry_number(entry);
 	else
