@@ -57,7 +57,7 @@ static int locator_make(struct upf *upf)
 {
 	const struct config *c = &upf->config;
 
-	upf->locator = locator_new(c->sessions.max, c->sessions.routes, upf->qsbr);
+	upf->locator = locator_new(c->sessions.hashed, c->sessions.routes, upf->qsbr);
 	if (!upf->locator)
 		return no_memory("locators");
 	for (unsigned i = 0; i < c->n_nis; i++)

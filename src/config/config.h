@@ -106,6 +106,7 @@ struct config_workers {
 struct config_sessions {
 	uint32_t max;
 	uint32_t tunnels;
+	uint32_t hashed;
 	uint32_t pdrs;    // of a session
 	uint32_t filters; // of a PDR
 	uint32_t peers;

@@ -13,14 +13,16 @@ static const char *const columns[] = {
 // PDRs of all sessions by the predefined rule that they have activated.
 static bool pdrs_count(void *ctx, const struct n4_session *session)
 {
+	struct rules *rules = n4_session_rules(session);
 	uint32_t *counts = ctx;
 
-	for (unsigned i = 0; i < session->rules->n_pdrs; i++) {
-		const struct pdr_rule *pdr = &session->rules->pdrs[i];
+	for (unsigned i = 0; rules && i < rules->n_pdrs; i++) {
+		const struct pdr_rule *pdr = &rules->pdrs[i];
 
 		for (unsigned k = 0; k < pdr->n_predefined; k++)
 			counts[pdr->predefined[k]]++;
 	}
+	rules_free(rules);
 	return true;
 }
 

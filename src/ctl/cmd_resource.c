@@ -3,6 +3,7 @@
 // When the last session has gone and its answers are no longer kept, all of it is 0 but the associations: what
 // stays is a leak.
 
+#include "base/slab.h"
 #include "ctl/cmd.h"
 #include "pfcp/assoc.h"
 #include "pfcp/n4.h"
@@ -16,6 +17,7 @@ static void sessions_put(struct reply *r, const struct n4 *n4)
 {
 	const struct n4_env *env = &n4->env;
 	struct rule_arena_counts arena;
+	struct slab_counts slabs;
 	uint32_t slots = 0, tunnels = 0;
 
 	for (unsigned i = 0; i < env->n_workers; i++) {
@@ -24,6 +26,9 @@ static void sessions_put(struct reply *r, const struct n4 *n4)
 	}
 	rule_arena_counts_get(env->arena, &arena);
 	reply_count(r, "sessions", n4_session_count(n4), "sessions");
+	slab_counts_get(&slabs);
+	reply_count(r, "session_bytes", slabs.bytes,
+		    "memory of them, beside the tables that sessions.max gives the size of");
 	reply_count(r, "slots", slots, "their places in the workers' tables");
 	reply_count(r, "tunnels", tunnels, "records of F-TEIDs beyond the first of a session");
 	reply_count(r, "given_teids", env->locator->n_teids, "TEIDs that SMFs chose");

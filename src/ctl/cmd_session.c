@@ -41,7 +41,8 @@ static void since_put(struct reply *r, const char *key, time_t since)
 	reply_str(r, key, text);
 }
 
-static void session_row(struct reply *r, const struct n4_session *session)
+static void session_row(struct reply *r, const struct n4_session *session,
+			const struct rules *rules)
 {
 	char text[NODE_ID_STRLEN];
 
@@ -49,10 +50,10 @@ static void session_row(struct reply *r, const struct n4_session *session)
 	reply_seid(r, NULL, session->seid);
 	reply_seid(r, NULL, session->cp_seid);
 	reply_str(r, NULL, node_id_str(text, &session->assoc->id));
-	rules_put_ues(r, NULL, session->rules);
+	rules_put_ues(r, NULL, rules);
 	reply_uint(r, NULL, session->slot.owner);
-	reply_uint(r, NULL, session->rules->n_pdrs);
-	reply_uint(r, NULL, session->rules->n_tunnels);
+	reply_uint(r, NULL, rules->n_pdrs);
+	reply_uint(r, NULL, rules->n_tunnels);
 	since_put(r, NULL, session->since_s);
 }
 
@@ -60,6 +61,7 @@ static bool page_add(void *ctx, const struct n4_session *session)
 {
 	struct page *page = ctx;
 	const struct call_arg *ue = &page->call->args[ARG_UE];
+	struct rules *rules;
 
 	if (page->rows == page->limit || page->looked == LOOK_MAX) {
 		page->more = true;
@@ -67,10 +69,12 @@ static bool page_add(void *ctx, const struct n4_session *session)
 		return false;
 	}
 	page->looked++;
-	if (ue->given && !rules_have_ue(session->rules, &ue->addr))
-		return true;
-	page->rows++;
-	session_row(&page->call->reply, session);
+	rules = n4_session_rules(session);
+	if (rules && (!ue->given || rules_have_ue(rules, &ue->addr))) {
+		page->rows++;
+		session_row(&page->call->reply, session, rules);
+	}
+	rules_free(rules);
 	return true;
 }
 
@@ -146,12 +150,12 @@ static void session_put(struct reply *r, const struct ctl_view *view,
 }
 
 // A session that its owner has; one that is only being made is none yet.
-static const struct n4_session *session_lookup(const struct call *call)
+static struct n4_session *session_lookup(const struct call *call)
 {
 	const struct n4 *n4 = call->view->n4;
-	const struct n4_session *session = n4 ? n4_session_lookup(n4, call->args[0].number) : NULL;
+	struct n4_session *session = n4 ? n4_session_lookup(n4, call->args[0].number) : NULL;
 
-	return session && session->rules ? session : NULL;
+	return session && n4_session_has_rules(session) ? session : NULL;
 }
 
 static void fail_none(struct call *call)
@@ -164,12 +168,16 @@ static void fail_none(struct call *call)
 static void counts_arrived(struct mail *mail, void *ctx)
 {
 	struct call *call = ctx;
-	const struct n4_session *session = call->ended ? session_lookup(call) : NULL;
+	struct n4_session *session = call->ended ? session_lookup(call) : NULL;
 
-	if (!session || session->slot.version != mail->session.image.version)
+	if (!session || session->slot.version != mail->session.image.version) {
 		fail_none(call);
-	else
+	} else if (!n4_session_open(session)) {
+		reply_fail(&call->reply, CTL_FAILED, "out of memory");
+	} else {
 		session_put(&call->reply, call->view, session, mail);
+		n4_session_close(session);
+	}
 	policy_free(mail->session.policy);
 	free(mail);
 	call_end(call);
@@ -178,15 +186,17 @@ static void counts_arrived(struct mail *mail, void *ctx)
 // A mail that asks for its counts and, where it has QERs or URRs, for their state. NULL without memory.
 static struct mail *counts_ask(const struct n4_session *session, struct call *call)
 {
+	struct rules *rules = n4_session_rules(session);
+	struct mail *mail = rules ? mail_new(MAIL_SESSION_COUNT, counts_arrived, call) : NULL;
 	struct policy_form form;
-	struct mail *mail = mail_new(MAIL_SESSION_COUNT, counts_arrived, call);
 
-	if (!mail)
-		return NULL;
-	mail->session.image.slot = session->slot.index;
-	mail->session.image.version = session->slot.version;
-	if (policy_form_of(session->rules, &form))
-		mail->session.policy = policy_new(&form);
+	if (mail) {
+		mail->session.image.slot = session->slot.index;
+		mail->session.image.version = session->slot.version;
+		if (policy_form_of(rules, &form))
+			mail->session.policy = policy_new(&form);
+	}
+	rules_free(rules);
 	return mail;
 }
 

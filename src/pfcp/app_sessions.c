@@ -52,13 +52,19 @@ void app_rules_given(struct n4 *n4, struct n4_session *session, const struct rul
 		list_leave(n4->sessions, session);
 }
 
-static bool is_behind(const struct n4_session *session, const struct pfd_table *pfds)
+// One that cannot be opened counts as such: its refresh says why it fails.
+static bool is_behind(struct n4_session *session, const struct pfd_table *pfds)
 {
 	uint64_t since = session->apps_generation;
+	bool behind;
 
-	return (session->rules && pfd_rules_changed(pfds, session->rules, since)) ||
-	       (session->change && session->change->rules &&
-		pfd_rules_changed(pfds, session->change->rules, since));
+	if (!n4_session_open(session))
+		return true;
+	behind = (session->rules && pfd_rules_changed(pfds, session->rules, since)) ||
+		 (session->change && session->change->rules &&
+		  pfd_rules_changed(pfds, session->change->rules, since));
+	n4_session_close(session);
+	return behind;
 }
 
 void app_sessions_tick(struct n4 *n4)

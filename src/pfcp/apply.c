@@ -31,7 +31,8 @@ struct n4_change *n4_change_new(struct n4 *n4, struct n4_session *session, struc
 {
 	struct n4_change *change = calloc(1, sizeof(*change));
 
-	if (!change) {
+	if (!change || !n4_session_open(session)) {
+		free(change);
 		rules_free(rules);
 		return NULL;
 	}
@@ -48,6 +49,8 @@ void n4_change_free(struct n4_change *change)
 {
 	if (!change)
 		return;
+	if (change->session)
+		n4_session_close(change->session);
 	rules_free(change->rules);
 	policy_free(change->policy);
 	free(change->usage.reports);
@@ -373,6 +376,7 @@ static int begin_assigned(struct n4_change *change, struct pfcp_fault *fault)
 	if (fteid_assign(n4, &session->slot, change->rules, &change->tunnels, fault) == 0) {
 		if (change_compile(change, fault) == 0) {
 			session->change = change;
+			n4->sessions->n_changes++;
 			usage_change_begun(change);
 			app_rules_taken(n4, session, change->rules);
 			n4_slot_set(n4, session);
@@ -408,6 +412,7 @@ int n4_change_end(struct n4_change *change)
 	mail->session.image.version = session->slot.version;
 	add_tunnels(mail, &session->slot, session->rules, fteid_numbers(session->rules), false);
 	session->change = change;
+	change->n4->sessions->n_changes++;
 	post(change, mail);
 	return 0;
 }
@@ -472,6 +477,7 @@ static void change_back(struct mail *mail, void *ctx)
 	if (change->session) {
 		change_commit(change);
 		change->session->change = NULL;
+		change->n4->sessions->n_changes--;
 		usage_go_on(change->session);
 		change->done(change);
 	}
@@ -488,7 +494,12 @@ void n4_session_abandon(struct n4 *n4, struct n4_session *session)
 		change_commit(change);
 		change->session = NULL; // its mail frees it
 		session->change = NULL;
+		n4->sessions->n_changes--;
 	}
-	if (session->rules)
+	if (!n4_session_has_rules(session))
+		return;
+	if (n4_session_open(session))
 		give_all(n4, session);
+	else
+		log_error("N4: out of memory: what a session held is lost");
 }

@@ -19,7 +19,7 @@
 // A change under way.
 struct n4_change {
 	struct n4 *n4;
-	struct n4_session *session; // NULL: the context has ended meanwhile
+	struct n4_session *session; // open; NULL: it, or the context, has ended meanwhile
 	struct n4_request *rq;      // that asked for it; NULL: none did
 	struct rules *rules;        // what the session is to have; NULL: it ends
 	struct n4_holding holding;
@@ -40,7 +40,7 @@ struct n4_change {
 };
 
 // A change of the session on behalf of `rq`, which may be NULL; `rules` becomes the change's. NULL without
-// memory: then it has been freed.
+// memory: then it has been freed. The session is open for as long as there is the change.
 struct n4_change *n4_change_new(struct n4 *n4, struct n4_session *session, struct n4_request *rq,
 				struct rules *rules);
 // Frees one that was not begun.

@@ -135,6 +135,7 @@ struct assoc *assoc_add(struct n4 *n4, const struct node_id *id, const struct en
 		a = calloc(1, sizeof(*a));
 	if (a == NULL)
 		return NULL;
+	a->n4 = n4;
 	a->id = *id;
 	a->addr = *from;
 	a->since_s = clock_wall_s();

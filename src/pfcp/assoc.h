@@ -31,6 +31,7 @@ enum assoc_state {
 };
 
 struct assoc {
+	struct n4 *n4;
 	LIST_ENTRY(assoc) next;
 	struct node_id id;
 	struct smf_set set;   // the other SMFs that may speak for it
@@ -61,6 +62,7 @@ struct assoc {
 	// Written by the session half.
 	struct n4_session_list sessions;
 	uint32_t n_sessions;
+	struct n4_session *next_end; // of those that are to end, where it goes on; or NULL
 	void (*sessions_gone)(struct n4 *n4,
 			      void *ctx); // called when the last one has ended; or NULL
 	void *sessions_gone_ctx;

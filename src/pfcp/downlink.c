@@ -154,18 +154,13 @@ static const struct rules *telling_rules(const struct n4_session *session, uint1
 	return telling_far(session->rules, pdr_id) ? session->rules : NULL;
 }
 
-void n4_downlink_data(struct n4 *n4, unsigned worker, const struct buffer_event *event)
+static void data_waits(struct n4 *n4, struct n4_session *session, const struct buffer_event *event)
 {
-	struct n4_session *session = n4_session_at(n4, worker, event->slot);
-	const struct rules *rules;
-	struct n4_downlink *d;
+	const struct rules *rules = telling_rules(session, event->pdr);
+	struct n4_downlink *d = session->downlink;
 
-	if (!session || session->slot.version != event->version || session->ending)
-		return;
-	rules = telling_rules(session, event->pdr);
-	d = session->downlink;
-	if (!rules || (d && d->due))
-		return; // other rules come, or the SMF is told of the session soon
+	if (!rules)
+		return; // other rules come
 	if (!d) {
 		d = calloc(1, sizeof(*d));
 		if (!d) {
@@ -183,7 +178,23 @@ void n4_downlink_data(struct n4 *n4, unsigned worker, const struct buffer_event 
 	due_put(n4, d);
 }
 
-static void downlink_report(struct n4 *n4, struct n4_downlink *d)
+void n4_downlink_data(struct n4 *n4, unsigned worker, const struct buffer_event *event)
+{
+	struct n4_session *session = n4_session_at(n4, worker, event->slot);
+
+	if (!session || session->slot.version != event->version || session->ending)
+		return;
+	if (session->downlink && session->downlink->due)
+		return; // the SMF is told of the session soon
+	if (!n4_session_open(session)) {
+		owner_tell(n4, session, MAIL_BUFFER_AGAIN);
+		return;
+	}
+	data_waits(n4, session, event);
+	n4_session_close(session);
+}
+
+static void report_open(struct n4 *n4, struct n4_downlink *d)
 {
 	struct report report = {.kind = REPORT_DOWNLINK_DATA, .downlink = {.pdr = d->pdr}};
 
@@ -194,6 +205,18 @@ static void downlink_report(struct n4 *n4, struct n4_downlink *d)
 	d->sent = n4_report_waits(d->session, REPORT_DOWNLINK_DATA);
 	if (!d->sent)
 		owner_tell(n4, d->session, MAIL_BUFFER_AGAIN);
+}
+
+static void downlink_report(struct n4 *n4, struct n4_downlink *d)
+{
+	struct n4_session *session = d->session;
+
+	if (!n4_session_open(session)) {
+		due_put(n4, d);
+		return;
+	}
+	report_open(n4, d);
+	n4_session_close(session);
 }
 
 void n4_downlink_tick(struct n4 *n4)
@@ -229,17 +252,23 @@ void n4_downlink_free(struct n4 *n4, struct n4_session *session)
 // Into the rules that the owner has, or is about to have; then it is given them again.
 static void bar_update(struct n4 *n4, struct n4_session *session, const struct pfcp_ie *group)
 {
-	struct rules *rules = session->change ? session->change->rules : session->rules;
 	struct pfcp_fault fault = {0};
+	struct rules *rules;
 
-	if (!rules)
-		return; // the session ends
-	if (decode_bar_answer(&n4->env, rules, group, &fault) == 0)
+	if (!n4_session_open(session)) {
+		log_warn_limited("N4: out of memory: an Update BAR is left out");
+		return;
+	}
+	rules = session->change ? session->change->rules : session->rules;
+	if (!rules) // the session ends
+		;
+	else if (decode_bar_answer(&n4->env, rules, group, &fault) == 0)
 		n4_session_refresh(n4, session);
 	else
 		log_warn_limited("N4: Update BAR for the session with SEID 0x%" PRIx64
 				 " is left out: %s",
 				 session->seid, fault.text);
+	n4_session_close(session);
 }
 
 bool n4_downlink_drops(const struct pfcp_msg *request)

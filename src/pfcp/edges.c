@@ -89,7 +89,10 @@ void session_edges_tick(struct n4 *n4)
 
 		if (session->edge_s > now_s)
 			break;
+		if (!n4_session_open(session))
+			break; // the next tick may
 		session_edge_note(n4, session);
+		n4_session_close(session);
 		n4_session_refresh(n4, session);
 	}
 }

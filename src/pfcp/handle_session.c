@@ -21,6 +21,8 @@
 #include "pfcp/session_set.h"
 #include "pfcp/smf_set.h"
 
+#define ENDS_AT_ONCE                                                                               \
+	1024 // changes under way beyond which no further session of an association is ended
 #define PDN_TYPE_V4V6 3 // 1: IPv4, 2: IPv6, 3: both (TS 29.244 8.2.79)
 
 int session_f_seid_decode(const struct pfcp_msg *msg, uint64_t *ret_seid, struct addr *ret_addr,
@@ -65,6 +67,21 @@ static void ending_check(struct n4 *n4, struct assoc *assoc)
 	gone(n4, assoc->sessions_gone_ctx);
 }
 
+// Goes on ending an association's sessions. Each takes memory until its owner has answered, so they are not all under
+// way at once. At least one is begun: its end is what goes on.
+static void ending_go_on(struct n4 *n4, struct assoc *assoc)
+{
+	struct n4_session *session;
+
+	while ((session = assoc->next_end) != NULL) {
+		assoc->next_end = LIST_NEXT(session, of_assoc);
+		if (!session->change)
+			session_next(n4, session);
+		if (n4->sessions->n_changes >= ENDS_AT_ONCE)
+			return;
+	}
+}
+
 static int session_establish(struct n4 *n4, struct n4_request *rq);
 
 static void successor_refuse(struct n4_session *session, const struct pfcp_fault *fault)
@@ -90,8 +107,10 @@ static void session_gone(struct n4_change *change)
 	fault_cause(&fault, PFCP_CAUSE_NO_SESSION, "the session has been deleted before");
 	waiting_refuse(session, &fault, 0);
 	n4_session_free(n4, session);
+	change->session = NULL;
 	if (successor)
 		session_establish(n4, successor);
+	ending_go_on(n4, assoc);
 	ending_check(n4, assoc);
 	if (batch)
 		session_batch_done(batch, 0);
@@ -135,6 +154,14 @@ static void session_stays(struct n4_session *session)
 	session->ending = session->assoc->sessions_gone != NULL;
 }
 
+static void request_run(struct n4 *n4, struct n4_session *session, struct n4_request *rq)
+{
+	if (rq->type == PFCP_SESSION_DELETION_REQUEST)
+		session_del_run(n4, session, rq);
+	else
+		session_modify_run(n4, session, rq);
+}
+
 void session_next(struct n4 *n4, struct n4_session *session)
 {
 	if (session->ending) {
@@ -157,10 +184,7 @@ void session_next(struct n4 *n4, struct n4_session *session)
 		STAILQ_REMOVE_HEAD(&session->waiting, next);
 		session->n_waiting--;
 		free(w);
-		if (rq->type == PFCP_SESSION_DELETION_REQUEST)
-			session_del_run(n4, session, rq);
-		else
-			session_modify_run(n4, session, rq);
+		request_run(n4, session, rq);
 	}
 	if (session->refresh && !session->change)
 		session_refresh_run(n4, session);
@@ -177,7 +201,7 @@ void session_end_local(struct n4 *n4, struct n4_session *session)
 		session_next(n4, session);
 }
 
-// Puts a request to those that wait for the session that its header names.
+// Carries a request out, or puts it to those that wait for the session that its header names.
 static int session_request(struct n4 *n4, struct n4_request *rq)
 {
 	struct n4_session *session = n4_session_lookup(n4, rq->msg.seid);
@@ -194,6 +218,12 @@ static int session_request(struct n4 *n4, struct n4_request *rq)
 		fault_cause(&fault, PFCP_CAUSE_CONGESTION,
 			    "too many requests wait for the session");
 		answer_refuse(rq, session->cp_seid, &fault);
+		return 0;
+	}
+	if (!session->change && !session->ending) {
+		request_run(n4, session, rq);
+		if (!session->change)
+			session_next(n4, session);
 		return 0;
 	}
 	w = malloc(sizeof(*w));
@@ -391,9 +421,9 @@ static void session_end_all(struct n4 *n4, struct assoc *assoc,
 		session->ending = true;
 		waiting_refuse(session, &fault, session->cp_seid);
 		successor_refuse(session, &fault);
-		if (!session->change)
-			session_next(n4, session);
 	}
+	assoc->next_end = LIST_FIRST(&assoc->sessions);
+	ending_go_on(n4, assoc);
 }
 
 static void session_tick(struct n4 *n4)

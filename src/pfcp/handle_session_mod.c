@@ -85,7 +85,7 @@ static void affairs_commit(struct n4_session *session, const struct affairs *aff
 static int modify_begin(struct n4 *n4, struct n4_session *session, struct n4_request *rq,
 			struct pfcp_fault *fault)
 {
-	struct rules *rules = rules_clone(session->rules);
+	struct rules *rules = n4_session_rules(session);
 	struct n4_change *change = rules ? n4_change_new(n4, session, rq, rules) : NULL;
 	struct affairs affairs = {0};
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/rand.h"
 #include "base/rest.h"
+#include "base/slab.h"
 #include "pfcp/assoc.h"
 #include "pfcp/apply.h"
 #include "pfcp/inactivity.h"
@@ -102,6 +103,8 @@ static void table_free(struct n4_sessions *table)
 	free(table->nis);
 	free(table->policy_ifaces);
 	free(table->edges);
+	packer_fini(&table->packer);
+	rules_patterns_fini(&table->patterns);
 	rest_free(table->seids);
 	free(table->cp_buckets);
 	free(table->buckets);
@@ -187,7 +190,7 @@ void n4_session_each(const struct n4 *n4, bool (*fn)(void *ctx, const struct n4_
 {
 	for (uint32_t i = 0; i <= n4->sessions->mask; i++)
 		for (struct n4_session *s = n4->sessions->buckets[i]; s; s = s->next)
-			if (s->rules && !fn(ctx, s))
+			if (n4_session_has_rules(s) && !fn(ctx, s))
 				return;
 }
 
@@ -199,7 +202,8 @@ void n4_session_each_from(const struct n4 *n4, uint64_t seid,
 
 	for (struct n4_session **bucket = first; bucket < end; bucket++)
 		for (struct n4_session *s = *bucket; s; s = s->next)
-			if (s->rules && (bucket != first || s->seid >= seid) && !fn(ctx, s))
+			if (n4_session_has_rules(s) && (bucket != first || s->seid >= seid) &&
+			    !fn(ctx, s))
 				return;
 }
 
@@ -214,27 +218,33 @@ static void seids_expire(const struct n4 *n4)
 
 static uint64_t seid_pick(const struct n4 *n4)
 {
+	struct n4_sessions *table = n4->sessions;
 	uint64_t seid;
 
-	do
-		seid = rand_u64();
-	while (seid == 0 || n4_session_lookup(n4, seid) || rest_has(n4->sessions->seids, seid));
+	do {
+		if (table->n_seids_drawn == 0) {
+			rand_bytes(table->seids_drawn, sizeof(table->seids_drawn));
+			table->n_seids_drawn = N4_SEIDS_DRAWN;
+		}
+		seid = table->seids_drawn[--table->n_seids_drawn];
+	} while (seid == 0 || n4_session_lookup(n4, seid) || rest_has(n4->sessions->seids, seid));
 	return seid;
 }
 
 struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t seid)
 {
-	struct n4_session *session = calloc(1, sizeof(*session));
+	struct n4_session *session = slab_take(sizeof(*session));
 	struct n4_session **bucket;
 
 	if (!session)
 		return NULL;
+	memset(session, 0, sizeof(*session));
 	seids_expire(n4);
 	if (seid == 0 || n4_session_lookup(n4, seid))
 		seid = seid_pick(n4);
 	session->seid = seid;
 	session->assoc = assoc;
-	session->since_s = clock_wall_s();
+	session->since_s = (uint32_t)clock_wall_s();
 	STAILQ_INIT(&session->waiting);
 	bucket = bucket_get(n4->sessions, seid);
 	while (*bucket && (*bucket)->seid < seid) // in order, for n4_session_each_from()
@@ -247,10 +257,18 @@ struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t s
 	return session;
 }
 
-void n4_session_move(struct n4_session *session, struct assoc *assoc)
+// Off its association's list, and past it where that goes on.
+static void assoc_leave(struct n4_session *session)
 {
+	if (session->assoc->next_end == session)
+		session->assoc->next_end = LIST_NEXT(session, of_assoc);
 	LIST_REMOVE(session, of_assoc);
 	session->assoc->n_sessions--;
+}
+
+void n4_session_move(struct n4_session *session, struct assoc *assoc)
+{
+	assoc_leave(session);
 	session->assoc = assoc;
 	LIST_INSERT_HEAD(&assoc->sessions, session, of_assoc);
 	assoc->n_sessions++;
@@ -308,9 +326,9 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	if (session->refresh)
 		TAILQ_REMOVE(&n4->sessions->refresh, session, of_refresh);
 	rest_add(n4->sessions->seids, session->seid, clock_now_ns());
-	LIST_REMOVE(session, of_assoc);
-	session->assoc->n_sessions--;
+	assoc_leave(session);
 	rules_free(session->rules);
+	n4_session_packed_free(session);
 	free(session->set);
-	free(session);
+	slab_give(session, sizeof(*session));
 }

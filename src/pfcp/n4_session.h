@@ -12,14 +12,17 @@
 #include <time.h>
 
 #include "base/addr.h"
+#include "base/pack.h"
 #include "base/timers.h"
 #include "pfcp/n4.h"
 #include "port/eal.h"
 #include "rules/compile.h"
 #include "rules/model.h"
+#include "rules/pack.h"
 #include "session/session.h"
 #include "session/slots.h"
 
+#define N4_SEIDS_DRAWN 32         // by one system call
 #define N4_SESSION_WAITING_MAX 16 // requests that may wait for a session's turn
 
 struct n4_change;
@@ -39,7 +42,7 @@ struct n4_holding {
 	uint16_t line_peer;
 	uint16_t place_peers[SESSION_PLACES];
 	uint8_t n_ue_keys;
-	struct ue_key *ue_keys; // heap
+	struct ue_key *ue_keys; // heap; of a session: while it is open
 };
 
 struct n4_waiting {
@@ -48,6 +51,7 @@ struct n4_waiting {
 };
 STAILQ_HEAD(n4_waiting_list, n4_waiting);
 
+// There may be a million: what has a size stands without gaps, and what only some need is apart.
 struct n4_session {
 	uint64_t seid;              // ours; the peer's requests carry it
 	uint64_t cp_seid;           // the peer's; our answers carry it
@@ -55,33 +59,47 @@ struct n4_session {
 	struct addr made_by;        // where its establishment came from
 	struct n4_session *next;    // in the bucket of its SEID
 	struct n4_session *next_cp; // in that of its CP F-SEID
+	struct assoc *assoc;
 	LIST_ENTRY(n4_session) of_assoc;
 	TAILQ_ENTRY(n4_session) of_refresh; // while `refresh` is set
 	// While its rules, or those of a change under way, name applications: up to which generation of their PFDs
 	// it has been compiled or marked (pfcp/app_sessions.c); 0: they name none.
 	TAILQ_ENTRY(n4_session) of_apps;
 	uint64_t apps_generation;
-	struct assoc *assoc;
 	struct slot slot;
-	struct rules *rules;     // what the owner has; NULL until it first has any
+	uint32_t packed_bytes;
+	uint8_t *packed; // its rules and what belongs to them, while nobody has it open; or NULL
+	struct rules_pattern *pattern; // that they are packed against, or NULL
+	struct rules *rules;    // while it is open: what the owner has; NULL until it first has any
+	struct n4_usage *usage; // while it is open, or has a timer; NULL: it never had a URR
 	struct session_set *set; // the sets that it is in; NULL: none (pfcp/session_set.h)
 	struct n4_holding holding;
 	struct n4_change *change; // under way, or NULL
 	struct n4_waiting_list waiting;
-	uint8_t n_waiting;
 	struct n4_reporting *reporting;   // NULL: it never had a report
 	struct n4_downlink *downlink;     // NULL: no packet ever waited for its UE
 	struct n4_inactivity *inactivity; // NULL: its SMF does not ask for it
-	struct n4_usage *usage;           // NULL: it never had a URR
+	struct session_batch *batch;      // that it ends with, or NULL
+	struct n4_request *successor;     // then done: an establishment with its CP F-SEID; or NULL
+	time_t edge_s;                    // its rules' next edge in time, wall clock
+	uint32_t edge_at; // its place in the heap of edges, from 1; 0: there is none
+	uint32_t since_s; // wall clock
+	uint16_t n_open;  // who has it open
+	uint8_t n_waiting;
 	bool refresh; // what its rules compile to has changed: it is due for a change of its own
 	bool ending; // its association or a set of it ends, or it has a successor: it goes as soon as no change
 		// is under way
-	struct session_batch *batch;  // that it ends with, or NULL
-	struct n4_request *successor; // then done: an establishment with its CP F-SEID; or NULL
-	uint32_t edge_at; // place in the heap of edges, from 1; 0: its rules have no edge in time
-	time_t edge_s;    // the next one, wall clock
-	time_t since_s;   // wall clock
 };
+
+// A session at rest is packed: its rules, its UE addresses and the records of its URRs take a tenth of their room.
+// Whoever reads `rules`, `usage` or `holding.ue_keys` has it open meanwhile; a change under way has, too.
+// False without memory. Sessions that have no rules yet open as well.
+bool n4_session_open(struct n4_session *session);
+void n4_session_close(struct n4_session *session);
+// Whether its owner has rules of it.
+bool n4_session_has_rules(const struct n4_session *session);
+// A copy of its rules, without opening it; it has some. NULL without memory.
+struct rules *n4_session_rules(const struct n4_session *session);
 
 // NULL for a SEID that no session has.
 struct n4_session *n4_session_lookup(const struct n4 *n4, uint64_t seid);
@@ -111,6 +129,7 @@ struct n4_sessions {
 	struct n4_session **buckets;
 	uint32_t mask; // number of buckets less one
 	uint32_t n;
+	uint32_t n_changes;                 // under way
 	struct n4_refresh_list refresh;     // sessions that are due for it, in order
 	struct n4_refresh_list of_apps;     // whose rules name applications, by apps_generation
 	struct n4_reporting_list reporting; // sessions with reports to send
@@ -123,7 +142,9 @@ struct n4_sessions {
 	void (*report_failed)(struct n4 *n4, struct n4_session *session);
 	struct n4_session **by_slot[MAX_WORKERS]; // [n_slots] of each worker
 	struct n4_session **cp_buckets;           // by CP F-SEID, as many
-	uint64_t cp_keys[2];                      // random: peers choose what is hashed
+	uint64_t seids_drawn[N4_SEIDS_DRAWN];     // random numbers that are yet to be SEIDs
+	unsigned n_seids_drawn;
+	uint64_t cp_keys[2];       // random: peers choose what is hashed
 	struct n4_session **edges; // a heap, earliest first (edges.c); room for all sessions
 	uint32_t n_edges;
 	struct rest *seids;                    // of sessions that ended a short while ago
@@ -131,6 +152,8 @@ struct n4_sessions {
 	struct timers usages;                  // of those with URRs
 	struct remote_tunnels *remote_tunnels; // NULL: nobody wants to know
 	struct compile_conf compile;
+	struct packer packer;
+	struct rules_patterns patterns;
 	struct compile_ni *nis; // what compile points to
 	uint8_t *policy_ifaces; // likewise
 };
@@ -161,5 +184,6 @@ void session_edge_note(struct n4 *n4, struct n4_session *session);
 void session_edge_forget(struct n4 *n4, struct n4_session *session);
 void session_edges_tick(struct n4 *n4);
 
+void n4_session_packed_free(struct n4_session *session);
 // Takes it off its association and frees it; what it held has been given back.
 void n4_session_free(struct n4 *n4, struct n4_session *session);

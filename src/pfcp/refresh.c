@@ -27,7 +27,7 @@ static void session_refreshed(struct n4_change *change)
 
 static int refresh_begin(struct n4 *n4, struct n4_session *session, struct pfcp_fault *fault)
 {
-	struct rules *rules = rules_clone(session->rules);
+	struct rules *rules = n4_session_rules(session);
 	struct n4_change *change = rules ? n4_change_new(n4, session, NULL, rules) : NULL;
 
 	if (!change)
@@ -63,7 +63,7 @@ void session_refresh_tick(struct n4 *n4)
 		struct n4_session *session = next;
 
 		next = TAILQ_NEXT(session, of_refresh);
-		if (!session->change && session->rules)
+		if (!session->change && n4_session_has_rules(session))
 			session_refresh_run(n4, session);
 	}
 }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/slab.h"
 #include "pfcp/n4_session.h"
 #include "pfcp/report.h"
 #include "rules/model.h"
@@ -115,7 +116,7 @@ static void entry_add(struct remote_tunnels *table, struct n4_session *session, 
 
 	if (*at)
 		return;
-	*at = calloc(1, sizeof(**at));
+	*at = slab_take(sizeof(**at));
 	if (*at)
 		**at = (struct remote_tunnel){.session = session, .teid = teid, .peer = *peer};
 	else
@@ -132,7 +133,7 @@ static void entry_del(struct remote_tunnels *table, const struct n4_session *ses
 	if (!entry)
 		return; // another FAR's, or there was no memory for it
 	*at = entry->next;
-	free(entry);
+	slab_give(entry, sizeof(*entry));
 }
 
 void remote_tunnels_given(struct n4 *n4, struct n4_session *session, const struct rules *old,

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "pfcp/apply.h"
+#include "pfcp/assoc.h"
 #include "pfcp/n4_session.h"
 #include "pfcp/usage_state.h"
 #include "session/policy_rules.h"
@@ -161,6 +162,33 @@ static void arm(struct n4_usage *s)
 		timers_set(&s->n4->sessions->usages, &s->timer, next);
 }
 
+struct n4_usage *usage_new(struct n4_session *session)
+{
+	struct n4_usage *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->n4 = session->assoc->n4;
+	s->session = session;
+	s->timer.owner = s;
+	session->usage = s;
+	return s;
+}
+
+bool usage_reserve(struct n4_usage *s, unsigned more)
+{
+	struct urr_state *urrs;
+
+	if (s->n + more <= s->room)
+		return true;
+	urrs = realloc(s->urrs, (s->n + more) * sizeof(*urrs));
+	if (!urrs)
+		return false;
+	s->urrs = urrs;
+	s->room = s->n + more;
+	return true;
+}
+
 void urr_state_fini(struct urr_state *u)
 {
 	free(u->events);
@@ -177,7 +205,7 @@ void usage_free(struct n4_usage *s)
 
 // --- asking the owner ------------------------------------------------------------------------------------
 
-static void visit(void *usage);
+static void visit_open(struct n4_usage *s);
 
 // What is asked for stays due, and is asked for again.
 static void ask_failed(struct n4_usage *s)
@@ -186,24 +214,30 @@ static void ask_failed(struct n4_usage *s)
 	timers_set(&s->n4->sessions->usages, &s->timer, clock_now_ns() + AGAIN_NS);
 }
 
+// The session is open until it has answered.
 static void post(struct n4_usage *s, struct mail *mail)
 {
 	const struct slot *slot = &s->session->slot;
 
+	n4_session_open(s->session); // it is open: this cannot fail
 	mail->session.image.slot = slot->index;
 	mail->session.image.version = slot->version;
 	s->asked = true;
 	mail_post(s->n4->env.workers[slot->owner], mail);
 }
 
-// An answer is here. False: nobody waits for it any more.
-static bool answered(struct n4_usage *s, const struct mail *mail)
+// An answer is here. The session, for the caller to close; NULL: nobody waits for it any more.
+static struct n4_session *answered(struct n4_usage *s, const struct mail *mail)
 {
+	struct n4_session *session = s->session;
+
 	s->asked = false;
-	if (s->session)
-		return mail->result == 0;
-	usage_free(s);
-	return false;
+	if (!session)
+		usage_free(s);
+	if (!session || mail->result == 0)
+		return session;
+	n4_session_close(session);
+	return NULL;
 }
 
 static const struct usage *usage_in(const struct policy *policy, const struct urr_rule *rule)
@@ -217,8 +251,9 @@ static void taken(struct mail *mail, void *ctx)
 	const struct policy *policy = mail->session.policy;
 	struct n4_usage *s = ctx;
 	struct usage_sink sink = {.put = usage_to_smf, .ctx = s};
+	struct n4_session *session = answered(s, mail);
 
-	if (answered(s, mail)) {
+	if (session) {
 		for (unsigned i = 0; i < s->n; i++) {
 			struct urr_state *u = &s->urrs[i];
 			const struct urr_rule *rule = rule_of(s->session, u);
@@ -233,6 +268,7 @@ static void taken(struct mail *mail, void *ctx)
 			u->given = false;
 		}
 		arm(s);
+		n4_session_close(session);
 	}
 	policy_free(mail->session.policy);
 	free(mail);
@@ -344,8 +380,9 @@ static void looked(struct mail *mail, void *ctx)
 {
 	const struct policy *policy = mail->session.policy;
 	struct n4_usage *s = ctx;
+	struct n4_session *session = answered(s, mail);
 
-	if (answered(s, mail)) {
+	if (session) {
 		for (unsigned i = 0; i < s->n; i++) {
 			const struct urr_rule *rule = rule_of(s->session, &s->urrs[i]);
 			const struct usage *usage = rule ? usage_in(policy, rule) : NULL;
@@ -354,8 +391,9 @@ static void looked(struct mail *mail, void *ctx)
 				seen(s, &s->urrs[i], rule, usage);
 		}
 		arm(s);
-		if (!s->session->change && !s->session->ending)
-			visit(s);
+		if (!session->change && !session->ending)
+			visit_open(s);
+		n4_session_close(session);
 	}
 	policy_free(mail->session.policy);
 	free(mail);
@@ -399,9 +437,8 @@ static bool urr_visit(const struct n4_usage *s, struct urr_state *u, uint64_t no
 }
 
 // Sees what is due. An answer that is owed, and the end of a change, set the timer anew.
-static void visit(void *usage)
+static void visit_open(struct n4_usage *s)
 {
-	struct n4_usage *s = usage;
 	uint64_t now = clock_now_ns();
 	bool looks = false, due = false;
 
@@ -418,6 +455,19 @@ static void visit(void *usage)
 		take(s);
 	else
 		arm(s);
+}
+
+static void visit(void *usage)
+{
+	struct n4_usage *s = usage;
+	struct n4_session *session = s->session;
+
+	if (!n4_session_open(session)) {
+		ask_failed(s);
+		return;
+	}
+	visit_open(s);
+	n4_session_close(session);
 }
 
 void usage_tick(struct n4 *n4)
@@ -480,18 +530,12 @@ static void reached(struct n4_usage *s, struct urr_state *u, const struct urr_ru
 	usage_report(s, u, rule, &event->counts, triggers, &sink);
 }
 
-void n4_usage_event(struct n4 *n4, unsigned worker, const struct usage_event *event)
+static void event_take(const struct n4_session *session, const struct usage_event *event)
 {
-	const struct n4_session *session = n4_session_at(n4, worker, event->slot);
-	const struct urr_rule *rule;
-	struct urr_state *u;
-	struct n4_usage *s;
+	struct n4_usage *s = session->usage;
+	struct urr_state *u = s ? by_serial(s, event->serial) : NULL;
+	const struct urr_rule *rule = u ? rule_of(session, u) : NULL;
 
-	if (!session || session->slot.version != event->version || !session->usage)
-		return;
-	s = session->usage;
-	u = by_serial(s, event->serial);
-	rule = u ? rule_of(session, u) : NULL;
 	if (!rule)
 		return;
 	if (event->hits & USAGE_HIT_SPLIT)
@@ -501,6 +545,20 @@ void n4_usage_event(struct n4 *n4, unsigned worker, const struct usage_event *ev
 	if (event->hits & USAGE_HIT_TAKES)
 		reached(s, u, rule, event);
 	arm(s);
+}
+
+void n4_usage_event(struct n4 *n4, unsigned worker, const struct usage_event *event)
+{
+	struct n4_session *session = n4_session_at(n4, worker, event->slot);
+
+	if (!session || session->slot.version != event->version)
+		return;
+	if (!n4_session_open(session)) {
+		log_error_limited("N4: out of memory: a usage report is lost");
+		return;
+	}
+	event_take(session, event);
+	n4_session_close(session);
 }
 
 void usage_go_on(struct n4_session *session)

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/pack.h"
 #include "pfcp/writer.h"
 #include "session/policy.h"
 #include "rules/model.h"
@@ -73,4 +74,10 @@ void usage_change_done(struct n4_change *change);
 // The session has its rules, and no change of it is under way any more.
 void usage_go_on(struct n4_session *session);
 void usage_end(struct n4_session *session);
+
+// The records of a session's URRs go with its rules into its packed form, but for those that cannot: they stay
+// (session_pack.c). `usage_packed` when they have gone; `usage_unpack`, false without memory, brings them back.
+void usage_pack(struct packer *p, const struct n4_session *session);
+void usage_packed(struct n4_session *session);
+bool usage_unpack(struct unpacker *u, struct n4_session *session);
 void usage_tick(struct n4 *n4);

@@ -111,27 +111,12 @@ static int reserve(struct n4_change *change)
 {
 	struct n4_usage *s = change->session->usage;
 	unsigned fresh = fresh_count(change->rules);
-	struct urr_state *urrs;
 
 	if (fresh == 0)
 		return 0;
-	if (!s) {
-		s = calloc(1, sizeof(*s));
-		if (!s)
-			return -ENOMEM;
-		s->n4 = change->n4;
-		s->session = change->session;
-		s->timer.owner = s;
-		change->session->usage = s;
-	}
-	if (s->n + fresh <= s->room)
-		return 0;
-	urrs = realloc(s->urrs, (s->n + fresh) * sizeof(*urrs));
-	if (!urrs)
-		return -ENOMEM;
-	s->urrs = urrs;
-	s->room = s->n + fresh;
-	return 0;
+	if (!s)
+		s = usage_new(change->session);
+	return s && usage_reserve(s, fresh) ? 0 : -ENOMEM;
 }
 
 int usage_change_prepare(struct n4_change *change, struct mail *mail)

@@ -73,6 +73,10 @@ struct usage_sink {
 	const uint32_t *reference; // Query URR Reference, or NULL
 };
 
+// The session's, with no URR; NULL without memory.
+struct n4_usage *usage_new(struct n4_session *session);
+// Room for so many more URRs; false without memory.
+bool usage_reserve(struct n4_usage *s, unsigned more);
 void usage_free(struct n4_usage *s);
 void urr_state_fini(struct urr_state *u);
 

@@ -15,11 +15,29 @@ const struct service service_qer = {
 	.help = "drops what a QER's closed gate or rate stops",
 };
 
+static enum side side_of(const struct pkt *p)
+{
+	return (p->flags & PKT_F_UP) ? SIDE_UP : SIDE_DOWN;
+}
+
+static const struct policy *policy_of(const struct worker *w, const struct pkt *p)
+{
+	return w->table.cold[session_ref_index(p->ref)].policy;
+}
+
 static struct meter *meter_of(const struct worker *w, const struct pkt *p, unsigned number)
 {
-	struct policy *policy = w->table.cold[session_ref_index(p->ref)].policy;
+	return &policy_of(w, p)->meters[number].side[side_of(p)];
+}
 
-	return &policy->meters[number].side[(p->flags & PKT_F_UP) ? SIDE_UP : SIDE_DOWN];
+// NULL where there is no packet rate.
+static struct packet_meter *packets_of(const struct worker *w, const struct pkt *p, unsigned number)
+{
+	const struct policy *policy = policy_of(w, p);
+	struct packet_meter *packets = policy->packets ? &policy->packets[number].side[side_of(p)]
+						       : NULL;
+
+	return packets && packets->units ? packets : NULL;
 }
 
 // A meter of the first places may be listed too, for its packet rate: its bytes are the line's.
@@ -30,11 +48,11 @@ static uint64_t *tat_of(const struct pkt *p, struct meter *meter, unsigned numbe
 
 static bool listed_passes(const struct worker *w, const struct pkt *p, unsigned number)
 {
+	const struct packet_meter *packets = packets_of(w, p, number);
 	struct meter *meter = meter_of(w, p, number);
 
 	return meter_passes(*tat_of(p, meter, number), w->now, w->meter_burst) &&
-	       (!meter->packet_units ||
-		meter_passes(meter->packet_tat, w->now, meter->packet_burst));
+	       (!packets || meter_passes(packets->tat, w->now, packets->burst));
 }
 
 bool qer_listed_pass(struct worker *w, const struct pkt *p)
@@ -52,13 +70,13 @@ void qer_listed_charge(struct worker *w, const struct pkt *p)
 	const uint8_t *meters = p->pdr->meters;
 
 	for (unsigned i = 0; i < sizeof(p->pdr->meters) && meters[i] != PDR_NO_PLACE; i++) {
+		struct packet_meter *packets = packets_of(w, p, meters[i]);
 		struct meter *meter = meter_of(w, p, meters[i]);
 		uint64_t *tat = tat_of(p, meter, meters[i]);
 
 		*tat = meter_charge_bytes(*tat, w->now, w->meter_burst, meter->cost, p->user_bytes);
-		if (meter->packet_units)
-			meter->packet_tat = meter_charge(meter->packet_tat, w->now,
-							 meter->packet_units);
+		if (packets)
+			packets->tat = meter_charge(packets->tat, w->now, packets->units);
 	}
 }
 

@@ -10,13 +10,14 @@
 #include <string.h>
 
 #include "base/rand.h"
+#include "base/slab.h"
 
 #define LEVELS 16 // enough for 4^16 claims
 #define LENGTHS 129
 
 struct claim {
 	struct prefix prefix;
-	uint32_t iface;
+	uint16_t iface, levels;
 	struct session_ref ref;
 	struct claim *next[]; // by level
 };
@@ -26,6 +27,16 @@ struct claims {
 	uint64_t random;             // bits of it pick levels
 	struct claim *first[LEVELS];
 };
+
+static size_t claim_bytes(unsigned levels)
+{
+	return sizeof(struct claim) + levels * sizeof(struct claim *);
+}
+
+static void claim_free(struct claim *claim)
+{
+	slab_give(claim, claim_bytes(claim->levels));
+}
 
 struct claims *claims_new(void)
 {
@@ -44,7 +55,7 @@ void claims_free(struct claims *claims)
 		return;
 	while ((claim = claims->first[0]) != NULL) {
 		claims->first[0] = claim->next[0];
-		free(claim);
+		claim_free(claim);
 	}
 	free(claims);
 }
@@ -134,12 +145,13 @@ int claims_add(struct claims *claims, unsigned iface, const struct prefix *prefi
 
 	if ((claim && order(claim, iface, &net) == 0) || overlap(claims, iface, &net, ref))
 		return -EEXIST;
-	claim = calloc(1, sizeof(*claim) + levels * sizeof(struct claim *));
+	claim = slab_take(claim_bytes(levels));
 	if (!claim)
 		return -ENOMEM;
 	claim->prefix = net;
-	claim->iface = iface;
+	claim->iface = (uint16_t)iface;
 	claim->ref = ref;
+	claim->levels = (uint16_t)levels;
 	for (unsigned i = 0; i < levels; i++) {
 		claim->next[i] = *at[i];
 		*at[i] = claim;
@@ -158,7 +170,7 @@ int claims_del(struct claims *claims, unsigned iface, const struct prefix *prefi
 	for (unsigned i = 0; i < LEVELS && *at[i] == claim; i++)
 		*at[i] = claim->next[i];
 	claims->of_length[net.len]--;
-	free(claim);
+	claim_free(claim);
 	return 0;
 }
 

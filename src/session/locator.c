@@ -41,15 +41,15 @@ static struct rte_hash *hash_new(const char *name, uint32_t entries, uint32_t ke
 	return hash;
 }
 
-struct locator *locator_new(uint32_t max_sessions, uint32_t max_routes, struct rte_rcu_qsbr *qsbr)
+struct locator *locator_new(uint32_t max_hashed, uint32_t max_routes, struct rte_rcu_qsbr *qsbr)
 {
 	struct locator *loc = rte_zmalloc("locator", sizeof(*loc), RTE_CACHE_LINE_SIZE);
 
 	if (!loc)
 		return NULL;
-	loc->ue_v4 = hash_new("ue_v4", max_sessions, sizeof(struct locator_v4_key), qsbr);
-	loc->ue_v6 = hash_new("ue_v6", max_sessions, sizeof(struct locator_v6_key), qsbr);
-	loc->teids = hash_new("teids", max_sessions, sizeof(struct locator_teid_key), qsbr);
+	loc->ue_v4 = hash_new("ue_v4", max_hashed, sizeof(struct locator_v4_key), qsbr);
+	loc->ue_v6 = hash_new("ue_v6", max_hashed, sizeof(struct locator_v6_key), qsbr);
+	loc->teids = hash_new("teids", max_hashed, sizeof(struct locator_teid_key), qsbr);
 	loc->routes = hash_new("routes", max_routes, sizeof(struct locator_route_key), qsbr);
 	loc->max_routes = max_routes;
 	loc->claims = claims_new();

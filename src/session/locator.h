@@ -98,8 +98,8 @@ struct locator_route_key {
 	uint32_t zero;
 };
 
-// `max_sessions` sizes the hashes, `max_routes` that of routes. NULL without memory. Start-up.
-struct locator *locator_new(uint32_t max_sessions, uint32_t max_routes, struct rte_rcu_qsbr *qsbr);
+// `max_hashed` sizes the hashes of each family and of TEIDs, `max_routes` that of routes. NULL without memory. Start-up.
+struct locator *locator_new(uint32_t max_hashed, uint32_t max_routes, struct rte_rcu_qsbr *qsbr);
 void locator_free(struct locator *loc);
 // Makes `pool` of interface `iface` dense. -EINVAL: too long a prefix, or larger than 2^24 entries (then the
 // hash serves it). Start-up.

@@ -26,17 +26,23 @@ enum side { SIDE_UP, SIDE_DOWN, SIDES };
 // A QER's meters in one direction. `tat` and `cost` of the places in the line stand there while it runs.
 struct meter {
 	uint64_t tat; // rules/meter.h
+	uint64_t dropped, dropped_bytes;
 	meter_cost cost;
 	bool fresh; // in a new block: another QER's than the meter at its place in the old one
-	uint64_t packet_tat;                 // of the packet rate
-	uint64_t packet_units, packet_burst; // 0: none
-	uint64_t dropped, dropped_bytes;
-	uint64_t spare2;
 };
-static_assert(sizeof(struct meter) == 64, "one cache line");
 
 struct meters {
 	struct meter side[SIDES];
+};
+static_assert(sizeof(struct meters) == 64, "one cache line");
+
+// Its packet rate; one without has no units.
+struct packet_meter {
+	uint64_t tat, units, burst;
+};
+
+struct packet_meters {
+	struct packet_meter side[SIDES];
 };
 
 // How a new block takes over the state that the session's old one has at the same place.
@@ -93,14 +99,18 @@ struct usage_drops {
 // What there is of each.
 struct policy_form {
 	uint16_t n_meters, n_usages; // places
+	uint16_t n_packets;          // all meters, where a QER has a packet rate, or 0
 	uint16_t n_drops;            // usages that count these
+	uint16_t hot;                // ordinary packets touch it: its parts begin with cache lines
 };
 
 struct policy {
 	struct policy_form form;
-	struct usage *usages; // behind the meters
+	uint32_t slab_bytes; // of one that is not hot (base/slab.h)
+	struct usage *usages;
+	struct meters *meters;
+	struct packet_meters *packets; // NULL: no QER has a packet rate
 	struct usage_drops *drops;
-	struct meters meters[] __attribute__((aligned(64)));
 };
 
 // Control thread. A zeroed block, NULL without memory.

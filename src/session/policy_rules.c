@@ -23,21 +23,30 @@ bool policy_serves(const struct rules *old, const struct rules *rules)
 }
 
 // So many packets in each stretch of so many seconds (TS 29.244 8.2.64): all of them may come at once.
-static void packet_rate_fill(struct meter *meter, uint32_t packets, uint32_t seconds)
+static void packet_rate_fill(struct packet_meter *meter, uint32_t packets, uint32_t seconds)
 {
 	if (!packets)
 		return;
-	meter->packet_units = seconds * METER_UNITS_PER_SEC / packets;
-	meter->packet_burst = seconds * METER_UNITS_PER_SEC - meter->packet_units;
+	meter->units = seconds * METER_UNITS_PER_SEC / packets;
+	meter->burst = seconds * METER_UNITS_PER_SEC - meter->units;
 }
 
-static void meter_fill(struct meter *meter, const struct qer_rule *qer, bool up)
+static void meters_fill(struct policy *policy, const struct qer_rule *qer)
 {
-	meter->fresh = qer->fresh;
-	packet_rate_fill(meter, up ? qer->packet_rate_up : qer->packet_rate_down,
-			 up ? qer->packet_unit_up_s : qer->packet_unit_down_s);
-	if (qer->has_mbr)
-		meter->cost = meter_cost_of(up ? qer->mbr_up_bps : qer->mbr_down_bps);
+	unsigned i = qer->place - 1u;
+
+	for (unsigned side = 0; side < SIDES; side++) {
+		struct meter *meter = &policy->meters[i].side[side];
+		bool up = side == SIDE_UP;
+
+		meter->fresh = qer->fresh;
+		if (qer->has_mbr)
+			meter->cost = meter_cost_of(up ? qer->mbr_up_bps : qer->mbr_down_bps);
+		if (policy->packets)
+			packet_rate_fill(&policy->packets[i].side[side],
+					 up ? qer->packet_rate_up : qer->packet_rate_down,
+					 up ? qer->packet_unit_up_s : qer->packet_unit_down_s);
+	}
 }
 
 static int64_t volume_of(const struct urr_volumes *volumes, uint8_t flag, uint64_t value)
@@ -101,8 +110,15 @@ bool policy_form_of(const struct rules *rules, struct policy_form *ret_form)
 		.n_meters = (uint16_t)rules_meter_places(rules),
 		.n_usages = (uint16_t)rules_usage_places(rules),
 	};
-	for (unsigned i = 0; i < rules->n_urrs; i++)
+	for (unsigned i = 0; i < rules->n_qers; i++)
+		if (rules->qers[i].place && qer_has_packet_rate(&rules->qers[i]))
+			ret_form->n_packets = ret_form->n_meters;
+	ret_form->hot = ret_form->n_packets > 0 || ret_form->n_meters > POLICY_LINE_METERS ||
+			ret_form->n_usages > 1;
+	for (unsigned i = 0; i < rules->n_urrs; i++) {
 		ret_form->n_drops += urr_counts_drops(&rules->urrs[i]);
+		ret_form->hot |= !urr_is_plain(&rules->urrs[i]);
+	}
 	return ret_form->n_meters + ret_form->n_usages > 0;
 }
 
@@ -120,14 +136,9 @@ int policy_of_rules(const struct rules *rules, struct policy **ret_policy)
 		return -ENOMEM;
 	for (unsigned i = 0; i < form.n_usages; i++)
 		usage_clear(&policy->usages[i]);
-	for (unsigned i = 0; i < rules->n_qers; i++) {
-		const struct qer_rule *qer = &rules->qers[i];
-
-		if (!qer->place)
-			continue;
-		meter_fill(&policy->meters[qer->place - 1].side[SIDE_UP], qer, true);
-		meter_fill(&policy->meters[qer->place - 1].side[SIDE_DOWN], qer, false);
-	}
+	for (unsigned i = 0; i < rules->n_qers; i++)
+		if (rules->qers[i].place)
+			meters_fill(policy, &rules->qers[i]);
 	for (unsigned i = 0; i < rules->n_urrs; i++) {
 		struct usage *usage = &policy->usages[rules->urrs[i].place - 1];
 

@@ -106,7 +106,6 @@ static void meter_carry(const struct meter *from, struct meter *to, uint64_t now
 		return;
 	to->tat = from->cost == to->cost ? from->tat
 					 : meter_adapt(from->tat, now, burst, from->cost, to->cost);
-	to->packet_tat = from->packet_tat;
 	to->dropped = from->dropped;
 	to->dropped_bytes = from->dropped_bytes;
 }
@@ -148,9 +147,13 @@ static void drops_carry(const struct policy *from, const struct policy *to)
 static void policy_carry(const struct policy *from, struct policy *to, uint64_t now, uint64_t burst)
 {
 	for (unsigned i = 0; i < to->form.n_meters && i < from->form.n_meters; i++)
-		for (unsigned side = 0; side < SIDES; side++)
-			meter_carry(&from->meters[i].side[side], &to->meters[i].side[side], now,
-				    burst);
+		for (unsigned side = 0; side < SIDES; side++) {
+			struct meter *meter = &to->meters[i].side[side];
+
+			meter_carry(&from->meters[i].side[side], meter, now, burst);
+			if (to->packets && from->packets && !meter->fresh)
+				to->packets[i].side[side].tat = from->packets[i].side[side].tat;
+		}
 	for (unsigned i = 0; i < to->form.n_usages && i < from->form.n_usages; i++)
 		usage_carry(&from->usages[i], &to->usages[i]);
 	drops_carry(from, to);

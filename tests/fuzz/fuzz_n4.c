@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include <CUnit/CUnit.h>
+#include <rte_jhash.h>
 #include <sanitizer/lsan_interface.h>
 
 #include "must.h"
@@ -96,12 +97,20 @@ struct state {
 	unsigned peers;
 	uint32_t hashed;
 	int prefixes;
-	uint64_t rules; // which models the sessions have
+	uint64_t rules; // what models the sessions have
 };
 
 static bool rules_add(void *ctx, const struct n4_session *session)
 {
-	*(uint64_t *)ctx += (uintptr_t)session->rules * 0x9e3779b97f4a7c15ull ^ session->seid;
+	struct rules *rules = n4_session_rules(session);
+	struct packer p = {0};
+
+	if (rules)
+		rules_pack(&p, rules, NULL);
+	*(uint64_t *)ctx += rte_jhash(p.bytes, (uint32_t)p.n, 0) * 0x9e3779b97f4a7c15ull ^
+			    session->seid;
+	packer_fini(&p);
+	rules_free(rules);
 	return true;
 }
 

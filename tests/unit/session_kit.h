@@ -22,6 +22,7 @@
 #include "pfcp/n4_session.h"
 #include "pfcp/xact.h"
 #include "rules/arena.h"
+#include "rules/pack.h"
 #include "session/locator.h"
 #include "session/slots.h"
 #include "session/ue_pool.h"
@@ -66,6 +67,8 @@ struct neigh {
 	} peers[KIT_PEERS];
 };
 
+#define KIT_COPIES 64
+
 struct kit {
 	struct n4 *n4;
 	struct slots *slots;
@@ -78,8 +81,10 @@ struct kit {
 	struct n4_iface ifaces[3];
 	struct endpoint peer;
 	uint32_t seq;
-	bool hold;    // the workers do not run by themselves
-	int prefixes; // UE prefixes announced, less those taken back
+	bool hold; // the workers do not run by themselves
+	unsigned n_copies;
+	struct rules *copies[KIT_COPIES]; // of sessions' rules that were looked at, the latest ones
+	int prefixes;                     // UE prefixes announced, less those taken back
 	unsigned n_sent;
 	size_t answer_len;
 	uint8_t answer[PFCP_MSG_MAX]; // the latest
@@ -352,6 +357,10 @@ static inline void kit_close(void)
 {
 	struct rule_arena_counts arena;
 
+	for (unsigned i = 0; i < KIT_COPIES; i++) {
+		rules_free(kit.copies[i]);
+		kit.copies[i] = NULL;
+	}
 	kit_run();
 	n4_free(kit.n4);
 	rule_arena_counts_get(&kit.arena, &arena);

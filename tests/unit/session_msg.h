@@ -574,6 +574,17 @@ static inline const struct n4_session *session_of(uint64_t seid)
 	return s;
 }
 
+// Its rules; the test may look at them until it has asked for so many others.
+static inline struct rules *rules_of(const struct n4_session *s)
+{
+	struct rules **copy = &kit.copies[kit.n_copies++ % KIT_COPIES];
+
+	rules_free(*copy);
+	*copy = n4_session_rules(s);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(*copy);
+	return *copy;
+}
+
 // A session with rules of every kind, whose owner has counted packets.
 static inline uint64_t establish_rich(void)
 {

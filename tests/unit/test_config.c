@@ -214,6 +214,7 @@ static const struct {
 	{"workers", "burst", 32, 8, 64, false},
 	{"sessions", "max", 65536, 64, 16000000, false},
 	{"sessions", "tunnels", 65536, 0, 16000000, false},
+	{"sessions", "hashed", 65536, 1, 16000000, false},
 	{"sessions", "pdrs", 256, 1, 256, false},
 	{"sessions", "filters", 16, 1, 16, false},
 	{"sessions", "peers", 4096, 16, 65535, false},

@@ -70,7 +70,7 @@ static void parts_open(void)
 				 .policies = policies,
 				 .n_policies = 1};
 	CU_ASSERT_EQUAL_FATAL(n4_sessions_init(&n4), 0);
-	memset(&assoc, 0, sizeof(assoc));
+	assoc = (struct assoc){.n4 = &n4};
 	CU_ASSERT_EQUAL_FATAL(node_id_parse("smf.example", &assoc.id), 0);
 	view = (struct ctl_view){.version = "t", .workers = workers, .n_workers = 1, .n4 = &n4};
 }
@@ -90,6 +90,7 @@ static struct n4_session *session_make(uint64_t seid, struct rules *rules)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(session);
 	session->cp_seid = 0x77;
 	session->rules = rules;
+	session->n_open = 1; // for good: its usage is the test's
 	session->slot = (struct slot){.owner = 0, .index = 3, .version = 9};
 	session->since_s = 1800000000;
 	addr_parse("192.0.2.4", &session->cp_addr);

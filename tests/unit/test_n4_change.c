@@ -20,26 +20,22 @@ static void image_add(struct image *image, const void *bytes, size_t len)
 	image->len += len;
 }
 
-// All that a session is: its struct and its rules with the places that they stand at, and what its owner has.
+// All that a session is: its struct and its rules, and what its owner has.
 static void image_take(struct image *image, uint64_t seid)
 {
 	const struct n4_session *s = session_of(seid);
 	const struct session_table *table = &kit.workers[s->slot.owner]->table;
-	const struct rules *r = s->rules;
+	struct n4_session plain = *s;
+	struct packer rules = {0};
 
 	image->len = 0;
-	image_add(image, s, sizeof(*s));
-	image_add(image, r, sizeof(*r));
-	image_add(image, r->pdrs, r->n_pdrs * sizeof(*r->pdrs));
-	for (unsigned i = 0; i < r->n_pdrs; i++)
-		image_add(image, r->pdrs[i].pdi.filters,
-			  r->pdrs[i].pdi.n_filters * sizeof(struct sdf));
-	image_add(image, r->fars, r->n_fars * sizeof(*r->fars));
-	image_add(image, r->qers, r->n_qers * sizeof(*r->qers));
-	image_add(image, r->urrs, r->n_urrs * sizeof(*r->urrs));
-	image_add(image, r->bars, r->n_bars * sizeof(*r->bars));
-	image_add(image, r->tunnels, r->n_tunnels * sizeof(*r->tunnels));
-	image_add(image, s->holding.ue_keys, s->holding.n_ue_keys * sizeof(struct ue_key));
+	plain.packed = NULL; // the block may be another with the same contents
+	plain.pattern = NULL;
+	plain.packed_bytes = 0;
+	image_add(image, &plain, sizeof(plain));
+	rules_pack(&rules, rules_of(s), NULL);
+	image_add(image, rules.bytes, rules.n);
+	packer_fini(&rules);
 	image_add(image, &table->up[s->slot.index], sizeof(struct session_line));
 	image_add(image, &table->down[s->slot.index], sizeof(struct session_line));
 	image_add(image, &table->cold[s->slot.index], sizeof(struct session_cold));
@@ -251,11 +247,12 @@ static void test_order(void)
 	msg_send();
 	CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
 	s = session_of(seid);
-	CU_ASSERT_EQUAL(rules_pdr_lookup(s->rules, 1)->precedence, 77);
-	CU_ASSERT_EQUAL(rules_pdr_lookup(s->rules, 1)->n_qers, 0);
-	CU_ASSERT_EQUAL(rules_far_lookup(s->rules, 2)->action, DROP);
-	CU_ASSERT(rules_far_lookup(s->rules, 10) != NULL &&
-		  rules_qer_lookup(s->rules, 10) != NULL && rules_urr_lookup(s->rules, 10) != NULL);
+	CU_ASSERT_EQUAL(rules_pdr_lookup(rules_of(s), 1)->precedence, 77);
+	CU_ASSERT_EQUAL(rules_pdr_lookup(rules_of(s), 1)->n_qers, 0);
+	CU_ASSERT_EQUAL(rules_far_lookup(rules_of(s), 2)->action, DROP);
+	CU_ASSERT(rules_far_lookup(rules_of(s), 10) != NULL &&
+		  rules_qer_lookup(rules_of(s), 10) != NULL &&
+		  rules_urr_lookup(rules_of(s), 10) != NULL);
 	CU_ASSERT_EQUAL(up_line(s)->packets, 77); // counters survive
 	CU_ASSERT_EQUAL(up_line(s)->bytes, 7777);
 	kit_close();
@@ -274,7 +271,7 @@ static void test_absent_stays(void)
 
 	kit_open(&conf);
 	seid = establish_rich();
-	before = *rules_pdr_lookup(session_of(seid)->rules, 6);
+	before = *rules_pdr_lookup(rules_of(session_of(seid)), 6);
 	msg_begin(52, seid);
 	PDR(.id = 1, .update = true, .no_pdi = true, .precedence = 50, .far = 1);
 	PDR(.id = 6, .update = true, .no_precedence = true, .no_far = true, .source = ACCESS,
@@ -285,7 +282,7 @@ static void test_absent_stays(void)
 	put_urr(13, 1, "001f0009010000000000000001");
 	msg_send();
 	CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
-	rules = session_of(seid)->rules;
+	rules = rules_of(session_of(seid));
 	pdr = rules_pdr_lookup(rules, 1);
 	CU_ASSERT(pdr->precedence == 50 && pdr->pdi.has_ue_ip && pdr->pdi.ni == 0 &&
 		  pdr->n_qers == 1 && pdr->n_urrs == 1);
@@ -326,7 +323,7 @@ static void test_taken_away(void)
 	put_qer(14, 2, "001b0000 007c0000");
 	msg_send();
 	CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
-	rules = session_of(seid)->rules;
+	rules = rules_of(session_of(seid));
 	pdr = rules_pdr_lookup(rules, 1);
 	CU_ASSERT(pdr->n_qers == 2 && pdr->qers[0] == 2 && pdr->n_urrs == 0 && pdr->has_far);
 	pdr = rules_pdr_lookup(rules, 5);
@@ -426,7 +423,7 @@ static void test_many_tunnels(void)
 	CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
 	seid = up_seid();
 	CU_ASSERT_EQUAL(created_count(), 16);
-	CU_ASSERT_EQUAL(session_of(seid)->rules->n_tunnels, 16);
+	CU_ASSERT_EQUAL(rules_of(session_of(seid))->n_tunnels, 16);
 	remember(seid);
 	msg_begin(52, seid);
 	PDR(.id = 17, .source = ACCESS, .fteid = CH_V4, .precedence = 17, .removal = true,

@@ -150,6 +150,7 @@ static void test_delay(void)
 // A FAR for quota action that buffers is one too: while the quota is used up, with the delay of its BAR.
 static void test_quota_far(void)
 {
+	struct n4_session *session;
 	uint64_t seid;
 
 	kit_open(&conf);
@@ -166,7 +167,10 @@ static void test_quota_far(void)
 	word(seid, 1);
 	warp(300);
 	CU_ASSERT_FALSE(told()); // there is a quota again
-	session_of(seid)->usage->urrs[0].quota_over = true;
+	session = n4_session_lookup(kit.n4, seid);
+	CU_ASSERT_FATAL(n4_session_open(session));
+	session->usage->urrs[0].quota_over = true;
+	n4_session_close(session);
 	word(seid, 1);
 	warp(199);
 	CU_ASSERT_FALSE(told());
@@ -292,7 +296,7 @@ static void test_answer(void)
 	answer(seid, 1,
 	       "000c000f" BAR_1 "003000011e"
 	       "002f000105");
-	bar = rules_bar_lookup(session_of(seid)->rules, 1);
+	bar = rules_bar_lookup(rules_of(session_of(seid)), 1);
 	CU_ASSERT(bar->has_suggested && bar->suggested_packets == 30);
 	CU_ASSERT(bar->has_duration && bar->duration_s == 10);
 	CU_ASSERT_EQUAL(bar->ddn_delay_50ms, 4);
@@ -304,7 +308,7 @@ static void test_answer(void)
 	warp(200);
 	CU_ASSERT_TRUE(told());
 	answer(seid, 1, "000c000a" BAR_1 "002f000100");
-	bar = rules_bar_lookup(session_of(seid)->rules, 1);
+	bar = rules_bar_lookup(rules_of(session_of(seid)), 1);
 	CU_ASSERT(!bar->has_duration && bar->suggested_packets == 30);
 	told();
 	CU_ASSERT_EQUAL(far_of(seid)->flags, FAR_F_BUFFER_PACKETS);
@@ -324,7 +328,7 @@ static void test_answer(void)
 	       "002e000101"); // does not decode: no answer
 	CU_ASSERT_TRUE(n4_report_waits(session_of(seid), REPORT_DOWNLINK_DATA));
 	answer(seid, 1, "");
-	bar = rules_bar_lookup(session_of(seid)->rules, 1);
+	bar = rules_bar_lookup(rules_of(session_of(seid)), 1);
 	CU_ASSERT(bar->ddn_delay_50ms == 4 && bar->suggested_packets == 30);
 	// While the session changes.
 	word(seid, 1);
@@ -339,7 +343,7 @@ static void test_answer(void)
 		kit.hold = false;
 		kit_run();
 	}
-	bar = rules_bar_lookup(session_of(seid)->rules, 1);
+	bar = rules_bar_lookup(rules_of(session_of(seid)), 1);
 	CU_ASSERT(bar->ddn_delay_50ms == 9 && bar->suggested_packets == 30);
 	kit_close();
 }

@@ -64,7 +64,7 @@ static uint32_t endpoint_teid(unsigned n, unsigned want_id)
 
 static const struct pdr_rule *pdr_of(uint64_t seid, uint16_t id)
 {
-	const struct pdr_rule *pdr = rules_pdr_lookup(session_of(seid)->rules, id);
+	const struct pdr_rule *pdr = rules_pdr_lookup(rules_of(session_of(seid)), id);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(pdr);
 	return pdr;
@@ -83,7 +83,7 @@ static void test_shared(void)
 	s = session_of(seid);
 	teid = endpoint_teid(0, 1);
 	CU_ASSERT(teid != 0 && endpoint_teid(1, 1) == 0 && created_count() == 0);
-	CU_ASSERT(up_line(s)->check == teid && s->rules->n_tunnels == 1);
+	CU_ASSERT(up_line(s)->check == teid && rules_of(s)->n_tunnels == 1);
 	CU_ASSERT(pdr_of(seid, 2)->tunnel == 1 && pdr_of(seid, 3)->tunnel == 1);
 	CU_ASSERT(!pdr_of(seid, 1)->pdi.has_fteid && pdr_of(seid, 1)->pdi.has_ue_ip);
 	CU_ASSERT(pdr_of(seid, 1)->pdi.ni == 0 && pdr_of(seid, 2)->pdi.ni == 0);
@@ -117,7 +117,7 @@ static void test_update(void)
 	other = endpoint_teid(0, 1);
 	CU_ASSERT(answer_cause() == 1 && other != 0 && other != teid);
 	CU_ASSERT_EQUAL(pdr_of(seid, 2)->pdi.fteid.teid, other);
-	CU_ASSERT_EQUAL(session_of(seid)->rules->n_tunnels, 1);
+	CU_ASSERT_EQUAL(rules_of(session_of(seid))->n_tunnels, 1);
 
 	msg_begin(52, seid); // no QFIs, then some, then none again
 	endpoint(UPDATE, ENDPOINT_1, "007c000109");
@@ -152,14 +152,14 @@ static void test_remove(void)
 	teid = endpoint_teid(0, 2);
 	CU_ASSERT(teid != 0 && pdr_of(seid, 2)->pdi.fteid.teid == teid);
 	CU_ASSERT(!pdr_of(seid, 1)->pdi.has_endpoint && pdr_of(seid, 1)->pdi.has_ue_ip);
-	CU_ASSERT_PTR_NULL(rules_pdr_lookup(session_of(seid)->rules, 3));
-	CU_ASSERT(session_of(seid)->rules->n_endpoints == 1 &&
-		  session_of(seid)->rules->n_tunnels == 1);
+	CU_ASSERT_PTR_NULL(rules_pdr_lookup(rules_of(session_of(seid)), 3));
+	CU_ASSERT(rules_of(session_of(seid))->n_endpoints == 1 &&
+		  rules_of(session_of(seid))->n_tunnels == 1);
 
 	msg_begin(52, seid); // an endpoint keeps its F-TEID while no PDR names it
 	remove_pdr(2);
 	msg_send();
-	CU_ASSERT(answer_cause() == 1 && session_of(seid)->rules->n_tunnels == 1);
+	CU_ASSERT(answer_cause() == 1 && rules_of(session_of(seid))->n_tunnels == 1);
 	msg_begin(52, seid);
 	PDR(.id = 2, .source = ACCESS, .pdi_hex = ENDPOINT_2, .removal = true, .far = 2);
 	msg_send();
@@ -193,8 +193,8 @@ static void test_kinds(void)
 	CU_ASSERT(endpoint_teid(0, 1) != 0 && endpoint_teid(1, 2) == 0); // a given one is known
 	CU_ASSERT_EQUAL(pdr_of(seid, 1)->pdi.fteid.v4.s_addr, inet_addr("198.51.100.9"));
 	CU_ASSERT_EQUAL(pdr_of(seid, 2)->pdi.fteid.teid, 0x111);
-	CU_ASSERT(rules_far_lookup(session_of(seid)->rules, 2)->has_endpoint);
-	CU_ASSERT_EQUAL(rules_far_lookup(session_of(seid)->rules, 2)->endpoint, 1);
+	CU_ASSERT(rules_far_lookup(rules_of(session_of(seid)), 2)->has_endpoint);
+	CU_ASSERT_EQUAL(rules_far_lookup(rules_of(session_of(seid)), 2)->endpoint, 1);
 
 	establish_begin(2); // F-TEIDs are nobody else's
 	PDR(.id = 2, .source = ACCESS, .pdi_hex = ENDPOINT_2, .removal = true, .far = 2);

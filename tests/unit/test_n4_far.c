@@ -37,7 +37,7 @@ static unsigned update_with(uint64_t seid, unsigned action, const char *hex)
 
 static const struct far_rule *far_1(uint64_t seid)
 {
-	return rules_far_lookup(session_of(seid)->rules, 1);
+	return rules_far_lookup(rules_of(session_of(seid)), 1);
 }
 
 static const struct ruleset *block_of(uint64_t seid)
@@ -395,19 +395,19 @@ static void test_redirect_changes(void)
 
 	kit_open(&conf);
 	seid = establish_up(1, "ims.example", NULL);
-	far = rules_far_lookup(session_of(seid)->rules, 2);
+	far = rules_far_lookup(rules_of(session_of(seid)), 2);
 	CU_ASSERT_FALSE(far_redirects(far));
 	CU_ASSERT_EQUAL(far_2_update(seid, redirect_hex(0, "192.0.2.80", NULL, -1)), 1);
-	far = rules_far_lookup(session_of(seid)->rules, 2);
+	far = rules_far_lookup(rules_of(session_of(seid)), 2);
 	CU_ASSERT_EQUAL(far->redirect.v4.s_addr, inet_addr("192.0.2.80"));
 	CU_ASSERT_EQUAL(far_2_update(seid, "001e0002b8fc"), 1); // a mark: it stays
-	CU_ASSERT(far_redirects(rules_far_lookup(session_of(seid)->rules, 2)));
+	CU_ASSERT(far_redirects(rules_far_lookup(rules_of(session_of(seid)), 2)));
 	CU_ASSERT_EQUAL(far_2_update(seid, redirect_hex(5, "", NULL, 81)), 1);
-	far = rules_far_lookup(session_of(seid)->rules, 2);
+	far = rules_far_lookup(rules_of(session_of(seid)), 2);
 	CU_ASSERT(far->redirect.v4.s_addr == 0 && far->redirect.port == 81);
 	CU_ASSERT_EQUAL(far_2_update(seid, redirect_hex(2, "http://portal/", NULL, -1)), 73);
 	CU_ASSERT_EQUAL(far_2_update(seid, "00260000"), 1);
-	CU_ASSERT_FALSE(far_redirects(rules_far_lookup(session_of(seid)->rules, 2)));
+	CU_ASSERT_FALSE(far_redirects(rules_far_lookup(rules_of(session_of(seid)), 2)));
 	CU_ASSERT_FALSE(block_of(seid)->chain_up & NEEDS_REDIRECT << 1);
 	delete_session(seid);
 

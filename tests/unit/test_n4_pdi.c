@@ -51,7 +51,7 @@ static void test_filter_parts(void)
 	FAR(.id = 1, .action = DROP);
 	msg_send();
 	CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
-	pdi = &session_of(up_seid())->rules->pdrs[0].pdi;
+	pdi = &rules_of(session_of(up_seid()))->pdrs[0].pdi;
 	rs = rule_arena_at(&kit.arena, session_of(up_seid())->holding.rules);
 	CU_ASSERT(pdi->n_filters == n && rs->pdrs[0].n_filters == n);
 	for (unsigned i = 0; i < n; i++) {
@@ -88,7 +88,7 @@ static void test_lists(void)
 		FAR(.id = 1, .action = DROP);
 		msg_send();
 		CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
-		pdi = &session_of(up_seid())->rules->pdrs[0].pdi;
+		pdi = &rules_of(session_of(up_seid()))->pdrs[0].pdi;
 		CU_ASSERT(pdi->ue_ip.has_v4 && pdi->ue_ip.has_v6 && pdi->ue_ip.v6_prefix == 64);
 		CU_ASSERT_EQUAL(pdi->ue_ip.v4.s_addr, inet_addr("10.45.0.2"));
 		CU_ASSERT(pdi->qfis == (1ull << 1 | 1ull << 9 | 1ull << 63));

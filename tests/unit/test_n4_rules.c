@@ -379,9 +379,9 @@ static void test_flows(void)
 		CU_ASSERT_EQUAL(answer_cause(), 1);
 		s = n4_session_lookup(kit.n4, up_seid());
 		CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-		CU_ASSERT_EQUAL(rules_pdr_lookup(s->rules, 3)->pdi.n_filters, 1);
-		CU_ASSERT(rules_pdr_lookup(s->rules, 3)->pdi.filters[0].has_flow);
-		CU_ASSERT_EQUAL(rules_pdr_lookup(s->rules, 1)->pdi.n_filters, 0);
+		CU_ASSERT_EQUAL(rules_pdr_lookup(rules_of(s), 3)->pdi.n_filters, 1);
+		CU_ASSERT(rules_pdr_lookup(rules_of(s), 3)->pdi.filters[0].has_flow);
+		CU_ASSERT_EQUAL(rules_pdr_lookup(rules_of(s), 1)->pdi.n_filters, 0);
 		delete_session(s->seid);
 		CU_ASSERT_EQUAL(answer_cause(), 1);
 	}
@@ -410,10 +410,10 @@ static void test_ids(void)
 	CU_ASSERT_EQUAL(answer_cause(), 1);
 	s = n4_session_lookup(kit.n4, up_seid());
 	CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-	CU_ASSERT_EQUAL(rules_pdr_lookup(s->rules, 65535)->n_qers, 3);
-	CU_ASSERT_EQUAL(rules_pdr_lookup(s->rules, 65535)->urrs[1], 0xffffffff);
-	CU_ASSERT(rules_urr_lookup(s->rules, 0xffffffff) != NULL);
-	CU_ASSERT(rules_far_lookup(s->rules, 0xffffffff) != NULL);
+	CU_ASSERT_EQUAL(rules_pdr_lookup(rules_of(s), 65535)->n_qers, 3);
+	CU_ASSERT_EQUAL(rules_pdr_lookup(rules_of(s), 65535)->urrs[1], 0xffffffff);
+	CU_ASSERT(rules_urr_lookup(rules_of(s), 0xffffffff) != NULL);
+	CU_ASSERT(rules_far_lookup(rules_of(s), 0xffffffff) != NULL);
 	CU_ASSERT(created_teid(2) != 0);
 	kit_close();
 }
@@ -442,7 +442,7 @@ static void test_rates(void)
 		put_qer(7, 9, rows[i].hex);
 		msg_send();
 		CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
-		q = rules_qer_lookup(n4_session_lookup(kit.n4, up_seid())->rules, 9);
+		q = rules_qer_lookup(rules_of(n4_session_lookup(kit.n4, up_seid())), 9);
 		CU_ASSERT(q->has_mbr == rows[i].has && q->mbr_up_bps == rows[i].up &&
 			  q->mbr_down_bps == rows[i].down);
 		delete_session(up_seid());
@@ -474,7 +474,7 @@ static void test_network_instance(void)
 		FAR(.id = 1, .action = DROP);
 		msg_send();
 		CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
-		CU_ASSERT_EQUAL(n4_session_lookup(kit.n4, up_seid())->rules->pdrs[0].pdi.ni,
+		CU_ASSERT_EQUAL(rules_of(n4_session_lookup(kit.n4, up_seid()))->pdrs[0].pdi.ni,
 				rows[i].ni);
 		delete_session(up_seid());
 	}
@@ -496,7 +496,7 @@ static void test_action_and_removal(void)
 		far_hex();
 		msg_send();
 		CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
-		CU_ASSERT_EQUAL(n4_session_lookup(kit.n4, up_seid())->rules->fars[0].action,
+		CU_ASSERT_EQUAL(rules_of(n4_session_lookup(kit.n4, up_seid()))->fars[0].action,
 				strtoul((char[]){arg[8], arg[9], 0}, NULL, 16));
 		delete_session(up_seid());
 	}
@@ -506,7 +506,7 @@ static void test_action_and_removal(void)
 		removal_hex();
 		msg_send();
 		CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
-		CU_ASSERT_EQUAL(rules_pdr_lookup(n4_session_lookup(kit.n4, up_seid())->rules, 2)
+		CU_ASSERT_EQUAL(rules_pdr_lookup(rules_of(n4_session_lookup(kit.n4, up_seid())), 2)
 					->outer_header_removal,
 				(int)strtoul((char[]){arg[8], arg[9], 0}, NULL, 16));
 		delete_session(up_seid());
@@ -535,7 +535,7 @@ static void test_triggers(void)
 		urr();
 		msg_send();
 		CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
-		u = rules_urr_lookup(n4_session_lookup(kit.n4, up_seid())->rules, 1);
+		u = rules_urr_lookup(rules_of(n4_session_lookup(kit.n4, up_seid())), 1);
 		CU_ASSERT_EQUAL(u->triggers, rows[i].triggers);
 		CU_ASSERT_EQUAL(u->threshold.total, 100u << 20);
 		delete_session(up_seid());

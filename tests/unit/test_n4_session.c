@@ -113,7 +113,7 @@ static void test_other_association(void)
 	remove_pdr(1);
 	msg_send();
 	CU_ASSERT(answer_type() == 53 && answer_cause() == 65 && answer_seid() == 0);
-	CU_ASSERT_PTR_NOT_NULL(rules_pdr_lookup(session_of(seid)->rules, 1));
+	CU_ASSERT_PTR_NOT_NULL(rules_pdr_lookup(rules_of(session_of(seid)), 1));
 	msg_begin(52, seid);
 	ie_hex(60, "007f000004");
 	remove_pdr(1);
@@ -320,7 +320,7 @@ static void test_choose_n9(void)
 	CU_ASSERT_EQUAL_FATAL(answer_cause(), 1);
 	s = session_of(up_seid());
 	for (unsigned id = 1; id <= 3; id++)
-		CU_ASSERT_EQUAL(rules_pdr_lookup(s->rules, (uint16_t)id)->pdi.fteid.v4.s_addr,
+		CU_ASSERT_EQUAL(rules_pdr_lookup(rules_of(s), (uint16_t)id)->pdi.fteid.v4.s_addr,
 				inet_addr(id == 2 ? "127.0.0.7" : "198.51.100.9"));
 	kit_close();
 }
@@ -363,7 +363,7 @@ static void test_restored(void)
 	CU_ASSERT_EQUAL(up_seid(), 0x1122334455667788);
 	CU_ASSERT_EQUAL(created_count(), 0);
 	s = session_of(up_seid());
-	CU_ASSERT_EQUAL(s->rules->n_tunnels, 2);
+	CU_ASSERT_EQUAL(rules_of(s)->n_tunnels, 2);
 	ref = teid_ref(0x45a2);
 	CU_ASSERT(ref.check == 0x45a2 && session_ref_owner(ref) == s->slot.owner);
 	CU_ASSERT_FATAL(session_ref_index(ref) >= conf.slots);
@@ -413,9 +413,9 @@ static void test_given_back(void)
 	msg_send();
 	CU_ASSERT_EQUAL(answer_cause(), 1);
 	s = session_of(seid);
-	CU_ASSERT_EQUAL(s->rules->n_tunnels, 1);
-	CU_ASSERT_EQUAL(rules_pdr_lookup(s->rules, 3)->tunnel,
-			rules_pdr_lookup(s->rules, 2)->tunnel);
+	CU_ASSERT_EQUAL(rules_of(s)->n_tunnels, 1);
+	CU_ASSERT_EQUAL(rules_pdr_lookup(rules_of(s), 3)->tunnel,
+			rules_pdr_lookup(rules_of(s), 2)->tunnel);
 	CU_ASSERT_EQUAL(kit.locator->n_teids, 0);
 	CU_ASSERT_EQUAL(up_line(s)->check, teid);
 	kit_close();

@@ -122,7 +122,7 @@ static void test_refused(void)
 	    .hex = times(NEVER, AHEAD));
 	msg_send();
 	CU_ASSERT(answer_cause() == 69 && answer_number(40) == 164);
-	CU_ASSERT(!rules_pdr_lookup(session_of(seid)->rules, 3)->has_until);
+	CU_ASSERT(!rules_pdr_lookup(rules_of(session_of(seid)), 3)->has_until);
 	kit_close();
 }
 

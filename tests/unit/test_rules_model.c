@@ -3,6 +3,7 @@
 
 #include "unit.h"
 
+#include "rules/pack.h"
 #include "rules_kit.h"
 
 // Any kind of rule: ids, counted down from the highest, are kept through growth and removal, in the order
@@ -152,6 +153,104 @@ static void test_clone(void)
 	rules_free(copy);
 }
 
+static struct packer packed_once(const struct rules *rules, const struct rules *like)
+{
+	struct packer p = {0};
+
+	rules_pack(&p, rules, like);
+	CU_ASSERT_FALSE_FATAL(p.failed);
+	return p;
+}
+
+// They come back equal: packed by themselves, they are the same octets.
+static void pack_check(const struct rules *rules, const struct rules *like)
+{
+	struct packer p = packed_once(rules, like), plain = packed_once(rules, NULL), again;
+	struct unpacker u = {p.bytes};
+	struct rules *back = rules_unpack(&u, like);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(back);
+	CU_ASSERT_PTR_EQUAL(u.at, p.bytes + p.n);
+	again = packed_once(back, NULL);
+	CU_ASSERT(again.n == plain.n && memcmp(again.bytes, plain.bytes, plain.n) == 0);
+	packer_fini(&p);
+	packer_fini(&plain);
+	packer_fini(&again);
+	rules_free(back);
+}
+
+static struct rules *rules_of_every_kind(void)
+{
+	struct rules *r = kit_open5gs("10.45.0.2", "2001:db8:cafe:1::2");
+	struct prefix prefixes[2];
+
+	CU_ASSERT_EQUAL(prefix_parse("10.1.0.0/16", &prefixes[0]), 0);
+	CU_ASSERT_EQUAL(prefix_parse("10.2.0.0/16", &prefixes[1]), 0);
+	CU_ASSERT_EQUAL(rules_pdr_framed_set(&r->pdrs[0], ADDR_V4, prefixes, 2), 0);
+	CU_ASSERT_EQUAL(rules_pdr_more_set(&r->pdrs[1], prefixes, 1), 0);
+	rules_far_copy_add(&r->fars[1])->teid = 4711;
+	rules_endpoint_add(r, 3)->pdi.source = IF_CORE;
+	rules_tunnel_add(r)->teid = 77;
+	rules_picked_add(r)->prefix = prefixes[1];
+	r->inactivity_s = 60;
+	return r;
+}
+
+// Whatever they are packed against, which may have fewer rules, or more.
+static void test_pack(void)
+{
+	struct rules *sets[] = {
+		rules_new(),
+		kit_open5gs("10.45.0.2", "2001:db8:cafe:1::2"),
+		kit_open5gs("10.45.0.3", "2001:db8:cafe:2::2"),
+		rules_of_every_kind(),
+	};
+	struct packer p;
+
+	for (unsigned i = 0; i < 4; i++) {
+		pack_check(sets[i], NULL);
+		for (unsigned k = 0; k < 4; k++)
+			pack_check(sets[i], sets[k]);
+	}
+	p = packed_once(sets[2], sets[1]);
+	CU_ASSERT(p.n < 60); // two UEs differ in little
+	packer_fini(&p);
+	for (unsigned i = 0; i < 4; i++)
+		rules_free(sets[i]);
+}
+
+// Sessions that are alike have one pattern; when others come in its place, they get theirs. It goes with the last user.
+static void test_patterns(void)
+{
+	struct rules *a = kit_open5gs("10.45.0.2", "2001:db8:cafe:1::2");
+	struct rules *b = kit_open5gs("10.45.0.3", "2001:db8:cafe:1::2");
+	struct rules_patterns patterns = {0};
+	struct rules_pattern *first, *other = NULL;
+	struct packer p = {0};
+	unsigned n = 0;
+
+	first = rules_pattern_pack(&patterns, &p, a);
+	CU_ASSERT_PTR_EQUAL_FATAL(rules_pattern_pack(&patterns, &p, b), first);
+	CU_ASSERT_EQUAL(first->users, 3);
+	for (unsigned i = 0; i < b->n_pdrs; i++) // quite another session of as many rules
+		memset(&b->pdrs[i].precedence, 0x5a + (int)i, sizeof(b->pdrs[i].precedence) + 40);
+	for (unsigned i = 0; i < b->n_fars; i++)
+		inet_pton(AF_INET6, "2001:db8:1234:5678:9abc:def0:1122:3344", &b->fars[i].v6);
+	for (unsigned i = 0; i < b->n_qers; i++)
+		memset(&b->qers[i].mbr_up_bps, 0x77, 32);
+	while (!other && n++ < 1000)
+		other = rules_pattern_pack(&patterns, &p, b);
+	CU_ASSERT_FATAL(n > 1 && other != NULL && other != first);
+	CU_ASSERT(first->users == 2 && other->users == 2);
+	rules_pattern_give(first);
+	rules_pattern_give(first);
+	rules_patterns_fini(&patterns);
+	rules_pattern_give(other);
+	packer_fini(&p);
+	rules_free(a);
+	rules_free(b);
+}
+
 static CU_TestInfo tests[] = {
 	{"PDRs", test_pdr},
 	{"FARs", test_far},
@@ -162,6 +261,8 @@ static CU_TestInfo tests[] = {
 	{"a PDR's filters", test_filters},
 	{"filters by BID", test_resolve},
 	{"copies share nothing", test_clone},
+	{"packed and unpacked", test_pack},
+	{"patterns", test_patterns},
 	CU_TEST_INFO_NULL,
 };
 

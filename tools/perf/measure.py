@@ -19,7 +19,17 @@ from sample import Sampler
 
 TRAFFIC_WAIT_S = 30  # in mode virtio_user the daemon starts after the traffic side
 IO_SIZES = "64"
+MORE_SESSIONS = 4096  # that come and go beside those that stand
 NAMESPACE = re.compile(r"sluice-\d+-\d+-(\w+)")  # shown by its label alone
+
+
+def drops_of(daemon):
+    """What the workers dropped, by name."""
+    drops = {}
+    for row in daemon.ctl("show", "counters")["workers"]:
+        for name, number in row["drops"].items():
+            drops[name] = drops.get(name, 0) + number
+    return {name: number for name, number in drops.items() if number}
 
 
 class Measure:
@@ -73,7 +83,10 @@ class Measure:
             yield None, None
 
     def _traffic(self, mode, forwarder, engine, words, **more):
-        """Runs an engine with traffic against who forwards: (what it said, daemon's memory, sampler)."""
+        """Runs an engine with traffic against who forwards: (what it said, daemon's memory, sampler).
+
+        What the daemon dropped meanwhile, by name, is with what it said; leaving it checks its accounts.
+        """
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             gen, upf = bench.lay(stack.enter_context(Net(lambda *said: self._note(said))))
@@ -88,8 +101,10 @@ class Measure:
             out, err = process.communicate(timeout=900)
             if process.returncode not in (0, 1) or not out:
                 raise RuntimeError(f"{shlex.join(words)}: {err.strip()[-500:]}")
-            memory = resident_kb(daemon) if daemon else None
-            return json.loads(out), memory, sampler
+            found = json.loads(out)
+            if daemon:
+                found["drops"] = drops_of(daemon)
+            return found, resident_kb(daemon) if daemon else None, sampler
 
     def io_forward(self, mode):
         """What testpmd carries on the ports of this mode."""
@@ -117,6 +132,21 @@ class Measure:
                  "--wait", str(TRAFFIC_WAIT_S), "--loss", "100"]
         return self._traffic(mode, self._daemon, "soak", words)[0]
 
+    def scale(self, mode):
+        """Traffic over very many sessions while others come and go.
+
+        The traffic side and a worker that may sleep share a CPU, so that N4 has the other one.
+        """
+        o = self.options
+        words = ["--json", "--pps", str(o.scale_pps), "--periods", str(o.periods), "--churn",
+                 str(o.scale_churn), "--ues", str(o.scale), "--ue6-base", bench.UE6_BASE,
+                 "--wait", str(TRAFFIC_WAIT_S), "--loss", "100",
+                 "--cpu", str(topology.worker_cpus(1)[0])]
+        more = {"idle": "sleep", "sessions": o.scale + MORE_SESSIONS, "tunnels": o.scale + MORE_SESSIONS, "hashed": MORE_SESSIONS,
+                "memory_mb": 512 + o.scale // 400}
+        found, found["memory_kb"], _ = self._traffic(mode, self._daemon, "soak", words, **more)
+        return found
+
     # ---- N4 ----
 
     def pfcp(self):
@@ -126,7 +156,7 @@ class Measure:
             with contextlib.ExitStack() as stack:
                 folder = stack.enter_context(tempfile.TemporaryDirectory())
                 gen, upf = bench.lay(stack.enter_context(Net(lambda *said: self._note(said))))
-                more = {"sessions": standing + 4096, "idle": "sleep",
+                more = {"sessions": standing + MORE_SESSIONS, "idle": "sleep",
                         "memory_mb": 512 + standing // 400}
                 daemon, _ = stack.enter_context(self._daemon(upf, "af_packet", folder, **more))
                 before = resident_kb(daemon)

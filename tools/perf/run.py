@@ -45,6 +45,11 @@ def arguments(words):
     add("--standing", type=int, default=100000, help="sessions beside which others come and go")
     add("--periods", type=int, default=20, help="seconds of a steady rate")
     add("--churn", type=int, default=1000, help="sessions a second meanwhile")
+    add("--scale", type=int, nargs="?", const=1000000, default=0,
+        help="only this: so many sessions, each with two tunnels, an IPv4 and an IPv6 address, and "
+             "traffic over all of them while others come and go")
+    add("--scale-churn", type=int, default=10000, help="sessions a second meanwhile")
+    add("--scale-pps", type=int, default=100000, help="packets a second meanwhile")
     add("--folder", default=os.path.join(TOP, "report"), help="where the report goes")
     options = parser.parse_args(words)
     options.modes = options.modes.split(",")
@@ -73,9 +78,21 @@ def measure_modes(measure):
     return found
 
 
+def measure_scale(measure, results):
+    """Very many sessions."""
+    options = measure.options
+    mode = options.modes[0] if len(options.modes) == 1 else "virtio_user"
+    say(f"{mode}: {options.scale} sessions, then {options.periods} s with {options.scale_pps} packets "
+        f"and {options.scale_churn} sessions a second")
+    results["scale"] = {"mode": mode, **measure.scale(mode)}
+
+
 def measure_all(measure, results):
     """Everything that was asked for, into results."""
     options = measure.options
+    if options.scale:
+        measure_scale(measure, results)
+        return
     if not options.compare:
         say("cost of a packet, in process")
         results["cost"] = measure.cost()
@@ -90,6 +107,8 @@ def measure_all(measure, results):
 
 def wrong_of(results):
     """Packets that came back and were not as they must be."""
+    if "scale" in results:
+        return results["scale"]["wrong"]
     faults = [found["faults"] for mode in results["modes"].values()
               for found in (mode["ndr"], mode["io"])]
     return results["soak"]["wrong"] + sum(n for row in faults for name, n in row.items()

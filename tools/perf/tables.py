@@ -106,6 +106,20 @@ def soak(results):
                str(found["sessions_failed"]), f"{found['latency_us']['p99']:,.1f}"]])]
 
 
+def scale(results):
+    """Very many sessions in sum; what was lost, by name."""
+    found = results["scale"]
+    seconds = sum(period["end_s"] - period["start_s"] for period in found["periods"])
+    drops = ", ".join(f"{name} {number:,}" for name, number in sorted(found["drops"].items()))
+    return [(f"{found['ues']:,} sessions, mode {found['mode']}, for {seconds:.0f} s",
+             ["established in, s", "memory, MB", "packets sent", "lost", "dropped, by name", "wrong",
+              "sessions a second beside them", "failed", "p50, us", "p99, us"],
+             [[f"{found['established_s']:.1f}", f"{found['memory_kb'] / 1000:,.0f}",
+               f"{found['sent']:,}", f"{found['lost']:,}", drops or "none", str(found["wrong"]),
+               f"{found['sessions'] / seconds:,.0f}", str(found["sessions_failed"]),
+               f"{found['latency_us']['p50']:,.1f}", f"{found['latency_us']['p99']:,.1f}"]])]
+
+
 def _median(results, work, sessions, direction="mixed"):
     return next((row["cycles_median"] for row in results["cost"]["rows"] if row["work"] == work and
                  row["sessions"] == sessions and row["direction"] == direction), None)
@@ -139,7 +153,7 @@ def model(results):
 
 
 PARTS = {"cost": (cost, model), "modes": (throughput, latency, cpu), "pfcp": (pfcp,),
-         "soak": (soak,)}
+         "soak": (soak,), "scale": (scale,)}
 
 
 def of(results):

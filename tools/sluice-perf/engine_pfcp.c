@@ -21,7 +21,7 @@
 #define WAIT_S 3
 
 struct pfcp_options {
-	struct addr smf, upf, gnb, ue_base;
+	struct addr smf, upf, gnb, ue_base, ue6_base;
 	const char *dnn;
 	uint64_t standing, window, seconds;
 	bool json, csv;
@@ -38,6 +38,8 @@ static const struct option_row rows[] = {
 	 .help = "the network instance"},
 	{"ue-base", OPTION_ADDR, AT(ue_base), .def = "10.45.0.1", .operand = "ADDRESS",
 	 .help = "the first UE's address; the others follow"},
+	{"ue6-base", OPTION_ADDR6, AT(ue6_base), .operand = "ADDRESS",
+	 .help = "the first UE's /64; then each has one, and a second tunnel up"},
 	{"standing", OPTION_NUMBER, AT(standing), 0, 16000000, "0", .operand = "N",
 	 .help = "sessions that stand meanwhile"},
 	{"window", OPTION_NUMBER, AT(window), 1, N4_WINDOW_MAX, "32", .operand = "N",
@@ -200,6 +202,7 @@ static int run_pfcp(int argc, char **argv)
 		.gnb = o.gnb,
 		.dnn = o.dnn,
 		.ue_base = o.ue_base,
+		.ue6_base = o.ue6_base,
 		.sessions = (uint32_t)(o.standing + o.window),
 		.rate_bps = 10000000000ull,
 		.threshold_bytes = 1 << 30,

@@ -220,6 +220,8 @@ static void periods_run(struct soak_run *run)
 		json_init_file(&run->json, stdout);
 		json_object_open(&run->json, NULL);
 		json_str(&run->json, "engine", "soak");
+		json_uint(&run->json, "ues", run->o->side.ues);
+		json_double(&run->json, "established_s", run->side.established_s);
 		json_array_open(&run->json, "periods");
 	} else if (run->o->csv) {
 		puts("period,offered_pps,received_pps,lost,wrong,sessions,p99_us");

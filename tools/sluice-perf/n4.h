@@ -13,6 +13,7 @@
 #include "histogram.h"
 
 #define N4_QFI 9
+#define N4_TUNNELS 2            // of a session, at most
 #define N4_FILTER_PORT 5000     // of the data network: UDP from it takes the first PDR
 #define N4_WINDOW_MAX 4096      // procedures at once
 #define N4_GNB_TEID 0x01000000u // plus the session's number: tunnels down
@@ -29,11 +30,14 @@ struct n4_conf {
 	uint64_t threshold_bytes;
 	unsigned wait_s; // for the association
 	bool open;       // the way down is open at once; otherwise N4_MODIFY opens it
+	// A UE of session i has the i-th /64 from here on, too, and a tunnel of its own for what the first PDR of the way
+	// up does not take. Family 0: neither.
+	struct addr ue6_base;
 };
 
 struct n4_session {
-	uint64_t up_seid; // 0: there is none
-	uint32_t teid;    // for the way up
+	uint64_t up_seid;           // 0: there is none
+	uint32_t teids[N4_TUNNELS]; // for the way up, by PDR; both the same where there is one
 };
 
 struct n4_counts {

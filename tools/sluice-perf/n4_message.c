@@ -17,8 +17,10 @@ enum { // 8.2.2, 8.2.24
 	TO_CORE = 1,
 };
 
+enum { PDN_IPV4 = 1, PDN_IPV4V6 = 3 }; // 8.2.79
+
 #define REMOVE_GTPU_UDP_IP 6 // Outer Header Removal, 8.2.64
-#define CHOOSE_ID 1          // the PDRs of the way up get the same tunnel
+#define CHOOSE_ID 1          // the PDRs of the way up get the same tunnel, or that and the next
 #define FILTER "permit out 17 from any 5000 to assigned"
 
 void n4_node_id_put(const struct n4_conf *conf, struct pfcp_writer *w)
@@ -34,14 +36,29 @@ static void apply_action_put(struct pfcp_writer *w, uint8_t actions)
 	pfcp_octets_encode(w, PFCP_IE_APPLY_ACTION, octets, sizeof(octets));
 }
 
+static struct pfcp_ue_ip_address ue_of(const struct n4_conf *conf, uint32_t session)
+{
+	struct pfcp_ue_ip_address ue = {
+		.flags = PFCP_UE_IP_ADDRESS_SD | PFCP_UE_IP_ADDRESS_V4,
+		.v4.s_addr = rte_cpu_to_be_32(rte_be_to_cpu_32(conf->ue_base.v4) + session),
+	};
+	rte_be64_t net;
+
+	if (conf->ue6_base.family != ADDR_V6)
+		return ue;
+	memcpy(&net, conf->ue6_base.v6, sizeof(net));
+	net = rte_cpu_to_be_64(rte_be_to_cpu_64(net) + session);
+	memcpy(&ue.v6, &net, sizeof(net));
+	ue.flags |= PFCP_UE_IP_ADDRESS_V6;
+	return ue;
+}
+
 static void pdi_put(const struct n4_conf *conf, struct pfcp_writer *w, uint32_t session, bool up,
 		    bool filtered)
 {
 	static const uint8_t choose = PFCP_F_TEID_CH | PFCP_F_TEID_CHID | PFCP_F_TEID_V4;
-	const struct pfcp_ue_ip_address ue = {
-		.flags = PFCP_UE_IP_ADDRESS_SD | PFCP_UE_IP_ADDRESS_V4,
-		.v4.s_addr = rte_cpu_to_be_32(rte_be_to_cpu_32(conf->ue_base.v4) + session),
-	};
+	const struct pfcp_ue_ip_address ue = ue_of(conf, session);
+	uint8_t tunnel = conf->ue6_base.family && !filtered ? CHOOSE_ID + 1 : CHOOSE_ID;
 	const struct pfcp_sdf_filter filter = {
 		.flags = PFCP_SDF_FILTER_FD,
 		.description = {(const uint8_t *)FILTER, sizeof(FILTER) - 1},
@@ -50,8 +67,7 @@ static void pdi_put(const struct n4_conf *conf, struct pfcp_writer *w, uint32_t 
 
 	pfcp_uint_encode(w, PFCP_IE_SOURCE_INTERFACE, up ? TO_ACCESS : TO_CORE);
 	if (up)
-		pfcp_f_teid_encode(w,
-				   &(struct pfcp_f_teid){.flags = choose, .choose_id = CHOOSE_ID});
+		pfcp_f_teid_encode(w, &(struct pfcp_f_teid){.flags = choose, .choose_id = tunnel});
 	pfcp_name_encode(w, PFCP_IE_NETWORK_INSTANCE, conf->dnn);
 	if (!up)
 		pfcp_ue_ip_address_encode(w, &ue);
@@ -155,7 +171,7 @@ void n4_establish_put(const struct n4_conf *conf, uint32_t session, uint64_t sei
 	fars_put(conf, w, session);
 	urr_put(conf, w);
 	qers_put(conf, w);
-	pfcp_uint_encode(w, PFCP_IE_PDN_TYPE, 1);
+	pfcp_uint_encode(w, PFCP_IE_PDN_TYPE, conf->ue6_base.family ? PDN_IPV4V6 : PDN_IPV4);
 	pfcp_name_encode(w, PFCP_IE_APN_DNN, conf->dnn);
 }
 
@@ -169,22 +185,24 @@ void n4_modify_put(const struct n4_conf *conf, uint32_t session, struct pfcp_wri
 	pfcp_group_end(w, far);
 }
 
-// The tunnel of the first Created PDR that has one: those of the way up share it.
-static bool f_teid_find(struct pfcp_cursor ies, uint32_t *ret_teid)
+// The tunnels of the Created PDRs of the way up, 3 and 4; one that PDR 4 shares is told with PDR 3. False: there is none.
+static bool f_teids_find(struct pfcp_cursor ies, uint32_t ret_teids[N4_TUNNELS])
 {
 	struct pfcp_fault fault = {0};
 	struct pfcp_f_teid f_teid;
 	struct pfcp_ie created, ie;
+	unsigned n = 0;
 
-	while (pfcp_ie_next(&ies, &created) == 1) {
+	while (n < N4_TUNNELS && pfcp_ie_next(&ies, &created) == 1) {
 		if (created.type != PFCP_IE_CREATED_PDR ||
 		    pfcp_ie_find(pfcp_ie_members(&created), PFCP_IE_F_TEID, &ie) != 0 ||
 		    pfcp_f_teid_decode(&ie, &f_teid, &fault) != 0)
 			continue;
-		*ret_teid = f_teid.teid;
-		return true;
+		ret_teids[n++] = f_teid.teid;
 	}
-	return false;
+	if (n == 1)
+		ret_teids[1] = ret_teids[0];
+	return n > 0;
 }
 
 bool n4_established_take(const struct pfcp_msg *answer, struct n4_session *ret)
@@ -194,7 +212,7 @@ bool n4_established_take(const struct pfcp_msg *answer, struct n4_session *ret)
 	struct pfcp_ie ie;
 
 	if (pfcp_ie_find(answer->ies, PFCP_IE_F_SEID, &ie) != 0 ||
-	    pfcp_f_seid_decode(&ie, &f_seid, &fault) != 0 || !f_teid_find(answer->ies, &ret->teid))
+	    pfcp_f_seid_decode(&ie, &f_seid, &fault) != 0 || !f_teids_find(answer->ies, ret->teids))
 		return false;
 	ret->up_seid = f_seid.seid;
 	return true;

@@ -70,9 +70,9 @@ static bool list_read(const char *text, const struct option_row *row, void *to)
 	return row->kind == OPTION_WORDS ? *(uint32_t *)to != 0 : numbers->n > 0;
 }
 
-static bool addr_read(const char *text, struct addr *ret)
+static bool addr_read(const char *text, unsigned family, struct addr *ret)
 {
-	return addr_parse(text, ret) == 0 && ret->family == ADDR_V4;
+	return addr_parse(text, ret) == 0 && ret->family == family;
 }
 
 static bool value_read(const struct option_row *row, const char *text, void *to)
@@ -89,7 +89,9 @@ static bool value_read(const struct option_row *row, const char *text, void *to)
 		*(const char **)to = text;
 		return *text != '\0';
 	case OPTION_ADDR:
-		return addr_read(text, to);
+		return addr_read(text, ADDR_V4, to);
+	case OPTION_ADDR6:
+		return addr_read(text, ADDR_V6, to);
 	case OPTION_NUMBERS:
 	case OPTION_WORDS:
 		return list_read(text, row, to);

@@ -26,6 +26,7 @@ enum option_kind {
 	OPTION_DECIMAL, // double, of the same range
 	OPTION_TEXT,    // const char *
 	OPTION_ADDR,    // struct addr, v4
+	OPTION_ADDR6,   // the same, of IPv6
 	OPTION_WORDS,   // uint32_t: a bit for each of `words` that was given, separated by commas
 };
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 #define AT(member) offsetof(struct side_options, member)
 #define WINDOW 64
 #define RATE_BPS 40000000000ull // so that no meter is what stops a packet
@@ -35,6 +37,8 @@ const struct option_row side_rows[] = {
 	 .help = "whom the UEs talk to"},
 	{"ue-base", OPTION_ADDR, AT(ue_base), .def = "10.45.0.1", .operand = "ADDRESS",
 	 .help = "the first UE's address; the others follow"},
+	{"ue6-base", OPTION_ADDR6, AT(ue6_base), .operand = "ADDRESS",
+	 .help = "the first UE's /64; then each has one, and a second tunnel up"},
 	{"dnn", OPTION_TEXT, AT(network), .def = "internet", .operand = "NAME",
 	 .help = "the network instance"},
 	{"ues", OPTION_NUMBER, AT(ues), 1, 4000000, "1024", .operand = "N",
@@ -59,16 +63,20 @@ static void sessions_make(const struct side_options *o, struct side *side)
 		.gnb = o->gnb,
 		.dnn = o->network,
 		.ue_base = o->ue_base,
+		.ue6_base = o->ue6_base,
 		.sessions = (uint32_t)(o->ues + o->more_sessions),
 		.rate_bps = RATE_BPS,
 		.threshold_bytes = THRESHOLD_BYTES,
 		.wait_s = (unsigned)o->wait_s,
 		.open = true,
 	};
+	uint64_t start;
 	uint32_t failed;
 
 	side->n4 = n4_open(&conf);
+	start = clock_now_ns();
 	failed = n4_run(side->n4, N4_ESTABLISH, 0, (uint32_t)o->ues, WINDOW);
+	side->established_s = (double)(clock_now_ns() - start) / (double)NS_PER_SEC;
 	if (failed) {
 		fprintf(stderr, "sluice-perf: %u of %llu sessions were refused\n", failed,
 			(unsigned long long)o->ues);

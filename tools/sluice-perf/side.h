@@ -9,7 +9,7 @@
 
 struct side_options {
 	const char *ports[TRAFFIC_WAYS];
-	struct addr smf, upf, gnb, n3, dn, n6, server, ue_base;
+	struct addr smf, upf, gnb, n3, dn, n6, server, ue_base, ue6_base;
 	const char *network;
 	uint32_t forwarder; // SIDE_ bits
 	uint32_t ways;
@@ -27,6 +27,7 @@ extern const unsigned side_n_rows;
 struct side {
 	struct n4 *n4; // NULL with SIDE_IO
 	struct traffic *traffic;
+	double established_s; // what the sessions took
 };
 
 // Opens the ports, establishes the sessions and sees that packets pass. Ends the program if they do not.

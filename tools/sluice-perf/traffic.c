@@ -52,7 +52,7 @@ struct traffic {
 	struct way ways[TRAFFIC_WAYS]; // the other way arrives by the ports that one is sent by
 	struct rte_mempool *pool;
 	uint32_t n_flows;
-	uint32_t *teids; // [ues]
+	uint32_t (*teids)[N4_TUNNELS]; // [ues]
 	uint64_t random;
 	uint16_t mark;
 	// The trial that runs.
@@ -283,8 +283,8 @@ static void packet_make(struct traffic *t, enum traffic_way way, unsigned port, 
 	};
 	uint16_t size = t->trial->sizes[t->next_size++ % t->trial->n_sizes];
 
-	bytes = traffic_frame_write(&t->conf, &t->ends, way, flow, t->teids[flow / t->conf.flows],
-				    size, frame);
+	bytes = traffic_frame_write(&t->conf, &t->ends, way, flow,
+				    t->teids[flow / t->conf.flows][flow % N4_TUNNELS], size, frame);
 	stamp.tsc = rte_rdtsc();
 	memcpy(frame + traffic_stamp_at(way), &stamp, sizeof(stamp));
 	m->data_len = (uint16_t)bytes;
@@ -484,7 +484,7 @@ static void memory_take(struct traffic *t)
 void traffic_attach(struct traffic *t, const struct n4 *sessions)
 {
 	for (uint32_t i = 0; i < t->conf.ues; i++)
-		t->teids[i] = n4_session_get(sessions, i)->teid;
+		memcpy(t->teids[i], n4_session_get(sessions, i)->teids, sizeof(t->teids[i]));
 	resolve(t);
 }
 

@@ -109,7 +109,7 @@ struct traffic_ends {
 
 // Where a frame's stamp stands.
 uint32_t traffic_stamp_at(enum traffic_way way);
-// Writes the headers of a frame; gives its length without the Ethernet checksum.
+// Writes the headers of a frame, for the way up in the tunnel of the PDR that the flow is for (even flows: the first); gives its length without the Ethernet checksum.
 uint32_t traffic_frame_write(const struct traffic_conf *conf, const struct traffic_ends *ends,
 			     enum traffic_way way, uint32_t flow, uint32_t teid, uint16_t size,
 			     uint8_t *frame);

@@ -19,6 +19,7 @@ from kit.wait import wait_for
 TESTPMD = "dpdk-testpmd"
 MTU = 1600  # a user's 1,518 bytes in a tunnel
 UE_BASE, UE_POOL = "10.128.0.1", "10.128.0.0/9"
+UE6_BASE, UE6_POOL = "2001:db8:8000::", "2001:db8:8000::/42"
 MODES = (*topology.MODES, "virtio_user")
 TRAFFIC_CPU = 0
 
@@ -52,14 +53,17 @@ def _device(mode, name, number, first, folder, queue=0):
     return f"net_{mode}{first},iface={name}{more}"
 
 
-def configuration(mode, control_socket, workers=1, sessions=65536, memory_mb=512, idle="poll"):
+def configuration(mode, control_socket, workers=1, sessions=65536, memory_mb=512, idle="poll",
+                  tunnels=0, hashed=None):
     """The daemon's configuration there."""
     made = topology.configuration("vdev" if mode == "virtio_user" else mode, control_socket, workers)
     made["eal"]["memory_mb"] = memory_mb
     made["workers"]["idle"] = idle
-    made["sessions"] = {"max": sessions, "tunnels": 0}
+    made["sessions"] = {"max": sessions, "tunnels": tunnels}
+    if hashed:
+        made["sessions"]["hashed"] = hashed
     made["interfaces"][0]["mtu"] = MTU
-    made["network_instances"][0]["pools"] = [UE_POOL]
+    made["network_instances"][0]["pools"] = [UE_POOL, UE6_POOL]
     if mode == "virtio_user":
         folder = os.path.dirname(control_socket)
         for index, number in enumerate((3, 6)):

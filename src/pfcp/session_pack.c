@@ -1,0 +1,107 @@
+// What a session has of rules while nobody looks at them, see n4_session.h.
+// Control thread only. One block: its rules, its UE addresses, and what its URRs have come to (usage_pack.c).
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slab.h"
+#include "pfcp/assoc.h"
+#include "pfcp/n4_session.h"
+#include "pfcp/usage.h"
+#include "rules/pack.h"
+
+static void keys_pack(struct packer *p, const struct n4_holding *holding)
+{
+	for (unsigned i = 0; i < holding->n_ue_keys; i++)
+		pack_put(p, &holding->ue_keys[i], i ? &holding->ue_keys[i - 1] : NULL,
+			 sizeof(holding->ue_keys[i]));
+}
+
+// NULL without memory, or of none.
+static struct ue_key *keys_unpack(struct unpacker *u, unsigned n)
+{
+	struct ue_key *keys = malloc((n ? n : 1) * sizeof(*keys));
+
+	for (unsigned i = 0; keys && i < n; i++)
+		unpack_get(u, &keys[i], i ? &keys[i - 1] : NULL, sizeof(keys[i]));
+	return keys;
+}
+
+// False without memory: then it is as before.
+static bool unpack(struct n4_session *session)
+{
+	struct unpacker u = {session->packed};
+	struct rules *rules = rules_unpack(&u, rules_pattern_rules(session->pattern));
+	struct ue_key *keys = rules ? keys_unpack(&u, session->holding.n_ue_keys) : NULL;
+
+	if (!keys || !usage_unpack(&u, session)) {
+		free(keys);
+		rules_free(rules);
+		return false;
+	}
+	session->rules = rules;
+	session->holding.ue_keys = keys;
+	n4_session_packed_free(session);
+	return true;
+}
+
+// Without memory it stays open.
+static void pack(struct n4_session *session)
+{
+	struct packer *p = &session->assoc->n4->sessions->packer;
+
+	pack_begin(p);
+	session->pattern = rules_pattern_pack(&session->assoc->n4->sessions->patterns, p,
+					      session->rules);
+	keys_pack(p, &session->holding);
+	usage_pack(p, session);
+	session->packed = p->failed ? NULL : slab_take(p->n);
+	if (!session->packed) {
+		rules_pattern_give(session->pattern);
+		session->pattern = NULL;
+		return;
+	}
+	memcpy(session->packed, p->bytes, p->n);
+	session->packed_bytes = (uint32_t)p->n;
+	rules_free(session->rules);
+	session->rules = NULL;
+	free(session->holding.ue_keys);
+	session->holding.ue_keys = NULL;
+	usage_packed(session);
+}
+
+void n4_session_packed_free(struct n4_session *session)
+{
+	slab_give(session->packed, session->packed_bytes);
+	session->packed = NULL;
+	rules_pattern_give(session->pattern);
+	session->pattern = NULL;
+}
+
+bool n4_session_open(struct n4_session *session)
+{
+	if (session->packed && !unpack(session))
+		return false;
+	session->n_open++;
+	return true;
+}
+
+void n4_session_close(struct n4_session *session)
+{
+	assert(session->n_open > 0);
+	if (--session->n_open == 0 && session->rules)
+		pack(session);
+}
+
+bool n4_session_has_rules(const struct n4_session *session)
+{
+	return session->packed || session->rules;
+}
+
+struct rules *n4_session_rules(const struct n4_session *session)
+{
+	struct unpacker u = {session->packed};
+
+	return session->packed ? rules_unpack(&u, rules_pattern_rules(session->pattern))
+			       : rules_clone(session->rules);
+}
