@@ -59,10 +59,10 @@ static void stretch_put(struct urr_state *u, const struct urr_rule *rule, uint32
 	if (report.has_duration)
 		report.duration_s = (uint32_t)(stretch->to_timed_ns / NS_PER_SEC -
 					       u->since_timed_ns / NS_PER_SEC);
-	if (counts->first_s)
+	if (counts->first_s) {
 		report.first_packet = ntp_of(counts->first_s * NS_PER_SEC);
-	if (counts->first_s && counts->last_s)
 		report.last_packet = ntp_of(counts->last_s * NS_PER_SEC);
+	}
 	for (unsigned i = u->since_event;
 	     u->events && i < stretch->to_event && report.n_events < RULES_MAX_EVENTS; i++)
 		report.events[report.n_events++] = ntp_of(u->events[i]);

@@ -64,9 +64,8 @@ struct packet_meters {
 // The three things that volumes are measured by.
 enum usage_volume { USAGE_TOTAL, USAGE_UP, USAGE_DOWN, USAGE_VOLUMES };
 
-// What a URR has counted since its last report. Packets only where it is counted in its record. Times are seconds of
-// clock_now_ns(), 0: none, or not known; last_s goes on from report to report. In the lines the first packet's is known,
-// and the last one's if it was one that reached a mark.
+// What a URR has counted since its last report. Packets and their times only where it is counted in its record: seconds
+// of clock_now_ns(), first_s of none being 0; last_s goes on from report to report.
 struct usage_counts {
 	uint64_t packets[SIDES];
 	uint64_t bytes[SIDES]; // before the grant

@@ -38,25 +38,12 @@ void usage_settle(const struct usage_at *at)
 		int64_t *left = left_of(at, side);
 		int64_t used = u->granted[side] - *left;
 
-		if (used && at->line[side])
-			u->counts.last_s = 0; // nobody saw when
 		u->counts.bytes[side] += (uint64_t)used;
 		quota_use(u, USAGE_TOTAL, used);
 		quota_use(u, side == SIDE_UP ? USAGE_UP : USAGE_DOWN, used);
 		u->granted[side] = 0;
 		*left = 0;
 	}
-}
-
-void usage_seen(const struct usage_at *at, uint32_t now_s)
-{
-	struct usage_counts *counts = &at->usage->counts;
-
-	if (!at->line[SIDE_UP])
-		return; // its packets are all seen
-	counts->last_s = now_s;
-	if (counts->first_s == 0)
-		counts->first_s = now_s;
 }
 
 // Bytes since the last report that a threshold of this kind is about.
@@ -144,9 +131,8 @@ void usage_grant(const struct usage_at *at)
 	up = least(total / 2, until(u, USAGE_UP));
 	down = least(total - total / 2, until(u, USAGE_DOWN));
 	// A threshold that was set below what is counted already is told by the next packet, either way; so is
-	// one that is awaited. In the lines the first packet is seen only so.
-	if (threshold_passed(u) || u->flags & USAGE_F_AWAITS ||
-	    (at->line[SIDE_UP] && u->counts.first_s == 0))
+	// one that is awaited.
+	if (threshold_passed(u) || u->flags & USAGE_F_AWAITS)
 		total = up = down = 0;
 	// No total to split.
 	if (total == GRANT_MAX) {

@@ -33,9 +33,6 @@ struct usage_at usage_find(const struct session_table *table, uint32_t slot, uns
 
 // Puts what was counted since the grant into bytes and quotas. Nothing is granted afterwards.
 void usage_settle(const struct usage_at *at);
-// It was a packet that used up the grant, now: of usage that is counted in the lines, where other packets leave no time.
-// Settled.
-void usage_seen(const struct usage_at *at, uint32_t now_s);
 // The marks that a settled usage has reached; a used up quota stops it, and traffic that has begun is awaited no
 // longer.
 unsigned usage_hits(const struct usage_at *at);

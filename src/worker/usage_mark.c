@@ -26,7 +26,6 @@ void usage_mark(struct worker *w, const struct pkt *p, unsigned number)
 	unsigned hits;
 
 	usage_settle(&at);
-	usage_seen(&at, (uint32_t)(w->now / METER_UNITS_PER_SEC));
 	hits = usage_hits(&at);
 	if (hits && event_post(w, slot, hits, at.usage)) {
 		if (hits & USAGE_HIT_TAKES)

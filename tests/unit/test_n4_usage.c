@@ -52,44 +52,6 @@ static void test_volume_threshold(void)
 		}
 }
 
-// The first packet's time is told wherever bytes are counted; the last one's where that is known: of a URR that counts in
-// the session's lines if the report is due to it.
-static void test_packet_times(void)
-{
-	static const struct {
-		const char *hex;
-		bool all; // packets leave their times
-	} rows[] = {
-		{VOLUM "002500020200 001f0009 01 00000000000003e8", false},
-		{VOLUM MNOP "002500020200 001f0009 01 00000000000003e8", true},
-	};
-
-	for (unsigned i = 0; i < 2; i++) {
-		uint32_t first, last;
-		uint64_t seid;
-
-		usage_open(&conf);
-		seid = session(CP_SEID, rows[i].hex);
-		for (unsigned k = 0; k < 3; k++) {
-			after_ms_of(5000);
-			packet(seid, UP, true, 100);
-			first = clock_ntp_s();
-			after_ms_of(3000);
-			packet(seid, DOWN, false, 100);
-			after_ms_of(3000);
-			packet(seid, UP, true, k == 2 ? 100 : 900);
-			last = clock_ntp_s();
-			after_ms_of(2000);
-			if (k == 2)
-				end(seid);
-			CU_ASSERT(sum()->n == k + 1 && about(sum()->first_packet, first));
-			CU_ASSERT(k < 2 || rows[i].all ? about(sum()->last_packet, last)
-						       : sum()->last_packet == 0);
-		}
-		usage_close();
-	}
-}
-
 // 51: told when it is used up, and nothing passes until there is more; a new quota that is smaller than before counts
 // from where it is given.
 static void test_volume_quota(void)
@@ -515,7 +477,6 @@ static void test_information(void)
 
 static CU_TestInfo tests[] = {
 	{"50: volume thresholds", test_volume_threshold},
-	{"times of packets", test_packet_times},
 	{"51: volume quotas", test_volume_quota},
 	{"52: queries", test_query},
 	{"52: URRs that end", test_ends},

@@ -65,7 +65,6 @@ static unsigned count(unsigned side, uint32_t bytes, bool *ret_marked)
 	if (!marked)
 		return 0;
 	usage_settle(&at);
-	usage_seen(&at, 1);
 	return usage_hits(&at);
 }
 
