@@ -1,8 +1,8 @@
-// Mailbox and handoff between two real threads, without EAL: no mail is lost, doubled or out of order, and what
-// one worker hands over another gets as it was.
+// Rings, mailbox and handoff between two real threads, without EAL: nothing is lost, doubled or out of order, and what
+// one side hands over the other gets as it was.
 //
-// Also built with -Db_sanitize=thread (and -Dc_args=-DRTE_USE_C11_MEM_MODEL, for TSan to see what the rings
-// order).
+// `tools/dev check tsan` builds it with -Db_sanitize=thread (and -DRTE_USE_C11_MEM_MODEL, for TSan to see what the
+// rings order).
 
 #include "worker/mailbox.h"
 
@@ -68,6 +68,83 @@ static void worker_end(struct worker *w)
 	free(w->table.cold);
 	free(w->handoff_out);
 	free(w);
+}
+
+// --- rings -----------------------------------------------------------------------------------------------
+
+#define ENTRIES 200000
+
+// An entry as those of usage and buffer events are: some words, which belong together.
+struct entry {
+	uint64_t number, words[5];
+};
+
+struct stream {
+	struct rte_ring *ring;
+	bool done;            // the producer is
+	uint64_t got, wrong;  // the consumer's
+	uint64_t given, full; // the producer's: entries put, and times that there was no room
+};
+
+static void stream_take(struct stream *s, const struct entry *entry)
+{
+	s->wrong += entry->number != s->got++;
+	for (unsigned k = 0; k < RTE_DIM(entry->words); k++)
+		s->wrong += entry->words[k] != entry->number * (k + 3);
+}
+
+static void *stream_thread(void *arg)
+{
+	struct stream *s = arg;
+	bool done;
+
+	do {
+		struct entry entries[5];
+		unsigned n;
+
+		done = __atomic_load_n(&s->done,
+				       __ATOMIC_ACQUIRE); // before the ring is found empty
+		n = rte_ring_sc_dequeue_burst_elem(s->ring, entries, sizeof(entries[0]),
+						   RTE_DIM(entries), NULL);
+		for (unsigned i = 0; i < n; i++)
+			stream_take(s, &entries[i]);
+		if (n)
+			done = false;
+		else
+			sched_yield();
+	} while (!done);
+	return NULL;
+}
+
+// As the sides of a ring do it: bursts into one that is often full, bursts out of one that is often empty.
+static void ring_between_threads(void)
+{
+	struct stream s = {.ring = ring_make(sizeof(struct entry))};
+	pthread_t thread;
+
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, stream_thread, &s), 0);
+	while (s.given < ENTRIES) {
+		struct entry entries[3];
+		unsigned n;
+
+		for (unsigned i = 0; i < RTE_DIM(entries); i++) {
+			entries[i].number = s.given + i;
+			for (unsigned k = 0; k < RTE_DIM(entries[i].words); k++)
+				entries[i].words[k] = entries[i].number * (k + 3);
+		}
+		n = rte_ring_sp_enqueue_burst_elem(s.ring, entries, sizeof(entries[0]),
+						   RTE_DIM(entries), NULL);
+		s.given += n;
+		s.full += n < RTE_DIM(entries);
+		if (n == 0)
+			sched_yield();
+	}
+	__atomic_store_n(&s.done, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(s.got, s.given);
+	CU_ASSERT_EQUAL(s.wrong, 0);
+	CU_ASSERT_TRUE(s.full > 0);
+	free(s.ring);
 }
 
 // --- mailbox ---------------------------------------------------------------------------------------------
@@ -261,6 +338,7 @@ static void handoff_between_threads(void)
 }
 
 static CU_TestInfo tests[] = {
+	{"a ring between threads", ring_between_threads},
 	{"mails between threads", mails_between_threads},
 	{"results", results},
 	{"more mails than the ring holds", beyond_the_ring},
