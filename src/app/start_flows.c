@@ -44,6 +44,12 @@ static void profile_fill(const struct upf *upf, const struct config_ni *ni,
 		.most = share(upf, ni->flows),
 		.rate = share(upf, ni->flow_rate),
 		.tcp_pick_up = ni->tcp_pick_up,
+		.handlers =
+			{
+				[FLOW_CASE_UNKNOWN_PROTOCOL] = (uint8_t)ni->on_unknown_protocol,
+				[FLOW_CASE_ICMP_ERROR] = (uint8_t)ni->on_icmp_error,
+				[FLOW_CASE_OVERFLOW] = (uint8_t)ni->on_overflow,
+			},
 	};
 }
 

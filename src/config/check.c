@@ -9,6 +9,7 @@
 
 #include "config/load.h"
 #include "rules/sdf.h"
+#include "service/flow_handler.h"
 
 #define MBUFS_DEFAULT 16384
 #define MBUFS_PER_WORKER 512 // in a worker's cache and on its way, beyond what rings hold
@@ -287,6 +288,32 @@ static void check_acl(struct load *l, const struct config_ni *ni)
 			      "service acl needs rows in acl: without any all would be denied");
 }
 
+// Redirection alone is to change nothing for packets that are not redirected.
+static void handlers_default(struct load *l, struct config_ni *ni)
+{
+	if (ni->services != CONFIG_SERVICE_REDIRECT)
+		return;
+	if (!load_is_set(l, &ni->on_unknown_protocol))
+		ni->on_unknown_protocol = FLOW_HANDLER_flow;
+	if (!load_is_set(l, &ni->on_icmp_error))
+		ni->on_icmp_error = FLOW_HANDLER_flow;
+}
+
+// What passes by the services passes by the list, too.
+static void check_handlers(struct load *l, const struct config_ni *ni)
+{
+	const uint32_t *handlers[] = {&ni->on_unknown_protocol, &ni->on_icmp_error,
+				      &ni->on_overflow};
+
+	for (unsigned i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
+		if (ni->services & CONFIG_SERVICE_ACL && *handlers[i] == FLOW_HANDLER_pass)
+			load_error_at(l, handlers[i], "network_instances",
+				      "pass would let packets through that acl denies");
+	if (ni->on_overflow == FLOW_HANDLER_flow)
+		load_error_at(l, &ni->on_overflow, "network_instances",
+			      "no flow can be made where there may be no more; say drop or pass");
+}
+
 static void check_nis(struct load *l)
 {
 	struct config *c = l->config;
@@ -302,6 +329,8 @@ static void check_nis(struct load *l)
 					      "\"%s\" is the name of another one", c->nis[j].name);
 		}
 		check_acl(l, ni);
+		handlers_default(l, ni);
+		check_handlers(l, ni);
 		for (uint32_t p = 0; p < ni->n_pools && found; p++) {
 			check_pool(l, ni, &ni->pools[p], &entries);
 			check_pool_overlap(l, i, p);

@@ -162,7 +162,8 @@ struct config_ni {
 	uint32_t tcp_established_ms;
 	uint32_t tcp_closing_ms;
 	bool tcp_pick_up;
-	char acl[CONFIG_ACL_MAX][160]; // each parses (rules/acl.h)
+	uint32_t on_unknown_protocol, on_icmp_error, on_overflow; // enum flow_handler
+	char acl[CONFIG_ACL_MAX][160];                            // each parses (rules/acl.h)
 	uint32_t n_acl;
 };
 

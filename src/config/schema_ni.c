@@ -15,6 +15,12 @@ static const char *schema_check_acl(const char *text)
 	return acl_row_parse(text, &allow, &sdf);
 }
 
+static const char *const handlers[] = {
+#define HANDLER(name, text) #name,
+#include "service/flow_handler.def"
+#undef HANDLER
+	NULL};
+
 const struct schema_key schema_ni[] = {
 	{.name = "name",
 	 .type = SCHEMA_TEXT,
@@ -103,6 +109,26 @@ const struct schema_key schema_ni[] = {
 	 .help = "Whether tcp_check takes connections whose beginning it has not seen, as after a restart. "
 		 "Otherwise their segments are dropped, also those of connections that were silent for "
 		 "longer than their flow lives."},
+	{.name = "on_unknown_protocol",
+	 .type = SCHEMA_ENUM,
+	 FIELD(config_ni, on_unknown_protocol),
+	 .def = "drop",
+	 .words = handlers,
+	 .help = "With services, packets of protocols other than TCP, UDP, UDP-Lite, SCTP and ICMP. drop: they "
+		 "end. pass: they go on, but by none of the services. flow: all of one protocol between two "
+		 "hosts is a flow (and the default with redirect alone)."},
+	{.name = "on_icmp_error",
+	 .type = SCHEMA_ENUM,
+	 FIELD(config_ni, on_icmp_error),
+	 .def = "drop",
+	 .words = handlers,
+	 .help = "The same for ICMP errors that are about nothing a flow has sent; the others belong to it."},
+	{.name = "on_overflow",
+	 .type = SCHEMA_ENUM,
+	 FIELD(config_ni, on_overflow),
+	 .def = "drop",
+	 .words = handlers,
+	 .help = "The same for packets that would begin a flow where there may be no more; drop or pass."},
 	{0},
 };
 

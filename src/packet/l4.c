@@ -18,14 +18,24 @@ static const struct l4_row l4_rows[] = {
 	{IPPROTO_UDPLITE, 0, 8, true}, {IPPROTO_ICMP, 4, 8, false}, {IPPROTO_ICMPV6, 6, 8, false},
 };
 
+static const struct l4_row *row_of(uint8_t proto, uint8_t family)
+{
+	for (unsigned i = 0; i < sizeof(l4_rows) / sizeof(l4_rows[0]); i++)
+		if (l4_rows[i].proto == proto &&
+		    (!l4_rows[i].family || l4_rows[i].family == family))
+			return &l4_rows[i];
+	return NULL;
+}
+
+bool l4_is_known(uint8_t proto, uint8_t family)
+{
+	return row_of(proto, family) != NULL;
+}
+
 enum drop l4_fill_slow(const uint8_t *l4, uint32_t bytes, struct pkt *p)
 {
-	const struct l4_row *row = NULL;
+	const struct l4_row *row = row_of(p->proto, p->family);
 
-	for (unsigned i = 0; i < sizeof(l4_rows) / sizeof(l4_rows[0]); i++)
-		if (l4_rows[i].proto == p->proto &&
-		    (!l4_rows[i].family || l4_rows[i].family == p->family))
-			row = &l4_rows[i];
 	if (!row) {
 		p->flags |= PKT_F_NO_L4;
 		return DROP_NONE;

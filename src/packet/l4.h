@@ -50,6 +50,9 @@ static inline bool l4_has_port(const struct pkt *p)
 	return l4_is_common(p->proto) && !(p->flags & PKT_F_NO_L4);
 }
 
+// Whether the protocol has a header that is read here.
+bool l4_is_known(uint8_t proto, uint8_t family);
+
 // Fills the ports of every packet that l4_fill() does not.
 enum drop l4_fill_slow(const uint8_t *l4, uint32_t bytes, struct pkt *p);
 

@@ -5,6 +5,9 @@
 
 #include "service/15_flow.h"
 
+#include "packet/icmp.h"
+#include "service/flow_handler.h"
+
 #define AT_ONCE 16u
 
 static void flow_run(struct worker *w, struct pkt **pkts, unsigned n)
@@ -37,6 +40,16 @@ static uint64_t services_of(const struct worker *w, const struct ruleset *rs)
 	return (rs->chain_up | rs->chain_down) & w->flows.services;
 }
 
+// Whether a packet of no flow may begin one.
+static bool may_begin(struct worker *w, struct pkt *p)
+{
+	if (icmp_is_error(p))
+		return flow_case(w, p, FLOW_CASE_ICMP_ERROR, DROP_flow_icmp_error);
+	if (!l4_is_known(p->proto, p->family))
+		return flow_case(w, p, FLOW_CASE_UNKNOWN_PROTOCOL, DROP_flow_unknown_protocol);
+	return true;
+}
+
 uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait)
 {
 	static const enum drop refusals[] = {
@@ -56,21 +69,26 @@ uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait
 		.up = p->flags & PKT_F_UP,
 	};
 	uint32_t number;
-	enum flow_made made = flows_make(w, &order, &number);
+	enum flow_made made;
 
+	if (!may_begin(w, p))
+		return 0;
+	made = flows_make(w, &order, &number);
 	if (made <= FLOW_KEY_TAKEN)
 		return number;
-	pkt_drop(w, p, refusals[made]);
+	flow_case(w, p, FLOW_CASE_OVERFLOW, refusals[made]);
 	return 0;
 }
 
-// An error that is about no flow known is part of one of its own, of the two hosts.
+// An error that is about no flow known is part of one of its own, of the two hosts, if that may be.
 static void error_alone(struct worker *w, const struct flow_wait *wait)
 {
 	struct pkt *p = wait->p;
 	const uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->user);
 	struct flow_wait alone = *wait;
 
+	if (!flow_case(w, p, FLOW_CASE_ICMP_ERROR, DROP_flow_icmp_error))
+		return;
 	alone.error = false;
 	flow_key_addresses(p, user, p->flags & PKT_F_UP, session_ref_index(p->ref), &alone.key);
 	alone.hash = flow_hash(&w->flows.table, &alone.key);

@@ -22,7 +22,7 @@ struct flow_wait {
 };
 static_assert(sizeof(struct flow_wait) == 64, "one cache line");
 
-// The flow of the packet's first key, made if it may be; 0: it may not, and the packet has ended.
+// The flow of the packet's first key, made if it may be; 0: it may not, and the packet has ended, or goes on without.
 uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait)
 	__attribute__((cold));
 // What an ICMP error about a flow's packet does not visit of its services: it extends no flow (RFC 5508 7.2), and is no

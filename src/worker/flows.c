@@ -7,6 +7,7 @@
 #include "worker/flows.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include <rte_malloc.h>
 
@@ -39,6 +40,7 @@ static void profiles_fill(struct flows *flows, const struct flows_conf *conf)
 			.tcp_pick_up = p->tcp_pick_up,
 			.rate = limit_make(p->rate, METER_UNITS_PER_SEC, 0),
 		};
+		memcpy(flows->profiles[i].handlers, p->handlers, sizeof(p->handlers));
 		for (unsigned c = 0; c < FLOW_CLASSES; c++)
 			flows->ticks[4 * i + c] = ticks_of_ms(p->timeout_ms[c]);
 	}

@@ -40,6 +40,14 @@ enum flow_class {
 };
 static_assert(FLOW_CLASSES <= 4, "flow.timer has two bits for them");
 
+// Packets that a network instance may treat in a way of its own (service/flow_handler.h).
+enum flow_case {
+	FLOW_CASE_UNKNOWN_PROTOCOL,
+	FLOW_CASE_ICMP_ERROR, // about nothing known
+	FLOW_CASE_OVERFLOW,   // of no flow, and there may be no more
+	FLOW_CASES
+};
+
 // Called on the worker with a flow that has just been made, or that is about to go.
 typedef void flow_fn(struct worker *w, uint32_t number);
 // One word for people of a flow; it lasts.
@@ -50,6 +58,7 @@ struct flow_profile_conf {
 	uint32_t most;                     // flows at a time; 0: as many as there are
 	uint32_t rate;                     // flows made a second, and at once; 0: any number
 	bool tcp_pick_up;                  // TCP connections may be met in their middle
+	uint8_t handlers[FLOW_CASES];      // enum flow_handler
 };
 
 struct flows_conf {
@@ -70,6 +79,7 @@ struct flow_profile {
 	struct limit rate; // unused without one
 	bool has_rate;
 	bool tcp_pick_up;
+	uint8_t handlers[FLOW_CASES];
 };
 
 // The flows of one session.

@@ -697,6 +697,19 @@ static void flows_refused(void)
 	}
 }
 
+// A rig with one session, whose flows have this service.
+static struct rig *rig_with(uint64_t service, struct rig_session *s)
+{
+	const struct rig_conf conf = {
+		.n_workers = 1, .n_slots = 4, .services = SERVICE_MASK(flow) | service};
+	struct rig *rig = rig_new(&conf);
+
+	rig_resolve(rig);
+	rig_session_add(rig, 0, NULL, s);
+	rig_resolve(rig);
+	return rig;
+}
+
 // What tcp_check refuses of a connection that it follows, or of one that has not begun.
 static void tcp_refused(void)
 {
@@ -712,21 +725,12 @@ static void tcp_refused(void)
 	};
 
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		struct rig_conf conf = {
-			.n_workers = 1,
-			.n_slots = 4,
-			.n_tunnels = 1,
-			.services = SERVICE_MASK(flow) | SERVICE_MASK(tcp_check),
-		};
 		struct rig_flow flow = FLOW(80, 64, 0, .qfi = 1, .proto = IPPROTO_TCP);
-		struct rig *rig = rig_new(&conf);
 		uint8_t frame[RIG_FRAME_MAX], *tcp;
 		struct rig_session s;
+		struct rig *rig = rig_with(SERVICE_MASK(tcp_check), &s);
 		size_t bytes;
 
-		rig_resolve(rig);
-		rig_session_add(rig, 0, NULL, &s);
-		rig_resolve(rig);
 		// SYN, its answer, and the acknowledgement of that, from number 0 on.
 		for (unsigned k = 0; k < 3 && rows[i].begun; k++) {
 			bool up = k != 1;
@@ -747,6 +751,30 @@ static void tcp_refused(void)
 		be32_put(tcp + 8, 1);
 		tcp[12] = rows[i].offset;
 		tcp[13] = rows[i].flags;
+		expect_drop(rig, RIG_N3, 0, frame, bytes, rows[i].reason);
+		rig_session_del(rig, &s);
+		rig_end(rig);
+	}
+}
+
+// What a network instance drops unless it says otherwise: no flow is made of it.
+static void no_flow(void)
+{
+	static const struct {
+		enum drop reason;
+		uint8_t proto, type; // of ICMP
+	} rows[] = {
+		{DROP_flow_unknown_protocol, IPPROTO_GRE, 0},
+		{DROP_flow_icmp_error, IPPROTO_ICMP, 3},
+	};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct rig_flow flow = FLOW(0, 64, 30, .qfi = 1, .proto = rows[i].proto);
+		uint8_t frame[RIG_FRAME_MAX];
+		struct rig_session s;
+		struct rig *rig = rig_with(SERVICE_MASK(l4_lifecycle), &s);
+		size_t bytes = chain_frame(rig, &s, true, &flow, frame);
+		frame[bytes - flow.payload - 8] = rows[i].type;
 		expect_drop(rig, RIG_N3, 0, frame, bytes, rows[i].reason);
 		rig_session_del(rig, &s);
 		rig_end(rig);
@@ -860,6 +888,7 @@ static CU_TestInfo tests[] = {
 	{"handoff full", handoff_full},
 	{"flows refused", flows_refused},
 	{"no buffer", no_buffer},
+	{"of no flow", no_flow},
 	{"denied by a list", acl_denied},
 	{"refused TCP segments", tcp_refused},
 	{"a silent neighbour", neighbour_silent},

@@ -153,6 +153,14 @@ static const struct {
 	{TOP ACCESS CORE NI "    services: [acl]\n",
 	 {"t:17:15: network_instances[0].services: service acl needs rows in acl: without any all "
 	  "would be denied"}},
+	{TOP ACCESS CORE NI "    services: [acl]\n    acl: [allow ip from any to assigned]\n"
+			    "    on_icmp_error: pass\n",
+	 {"t:19:20: network_instances[0].on_icmp_error: pass would let packets through that acl "
+	  "denies"}},
+	{TOP ACCESS CORE NI
+	 "    services: [tcp_check]\n    on_icmp_error: pass\n    on_overflow: flow\n",
+	 {"t:19:18: network_instances[0].on_overflow: no flow can be made where there may be no "
+	  "more; say drop or pass"}},
 	{TOP ACCESS CORE NI "    services: [acl]\n    acl: [allow all]\n",
 	 {"t:18:11: network_instances[0].acl[0]: \"allow all\" too short"}},
 	{TOP ACCESS CORE NI "    services: [l4_lifecycle]\nflows: {max: 16000000}\n",
