@@ -76,6 +76,19 @@ static int read_names(struct resolver *r, unsigned i)
 	return 0;
 }
 
+// The services that run before each other, of which `i` is one.
+static int refuse_cycle(const struct resolver *r, unsigned i)
+{
+	char names[128] = "";
+	size_t at = 0;
+
+	for (unsigned k = 0; k < r->n && at < sizeof(names); k++)
+		if ((r->pred[i] >> k & 1) && (r->pred[k] >> i & 1))
+			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
+					       at ? ", " : "", r->services[k]->name);
+	return refuse(r, "services %s: before and after make a cycle of them", names);
+}
+
 // Every service runs before all that its successors run before, and so on.
 static int close_order(struct resolver *r)
 {
@@ -85,8 +98,7 @@ static int close_order(struct resolver *r)
 				r->pred[i] |= r->pred[k];
 	for (unsigned i = 0; i < r->n; i++)
 		if (r->pred[i] >> i & 1)
-			return refuse(r, "service %s: stands in a cycle of before and after",
-				      r->services[i]->name);
+			return refuse_cycle(r, i);
 	return 0;
 }
 

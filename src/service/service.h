@@ -72,7 +72,7 @@ struct service_order {
 };
 
 // Gives each service its bit. 0, or -EINVAL with `why` filled: a name or a bit twice, an unknown name, a
-// cycle (with a member), bits that contradict `before` and `after`, no bit left between them, or not
+// cycle (with its members), bits that contradict `before` and `after`, no bit left between them, or not
 // exactly one terminal service, which must come last.
 int service_order_resolve(const struct service *const services[], unsigned n,
 			  struct service_order *ret, char *why, size_t why_bytes);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "neigh/neigh.h"
+#include "pfcp/n4_session.h"
 #include "port/port.h"
 #include "service/service.h"
 #include "stats/stats.h"
@@ -296,6 +297,13 @@ static void test_config(void)
 
 static void test_services(void)
 {
+	static const struct n4_ni nis[] = {
+		{.name = "plain"},
+		{.name = "checked",
+		 .services = SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) |
+			     SERVICE_MASK(tcp_check)},
+	};
+	static struct n4 n4;
 	struct ctl_view view = nothing;
 	struct service_order order;
 	char why[200];
@@ -309,6 +317,14 @@ static void test_services(void)
 	CU_ASSERT_EQUAL(strncmp(strbuf_text(&call_line(&view, REPLY_TEXT, "show services")->out),
 				"BIT  NAME", 9),
 			0);
+	n4.env.nis = nis;
+	n4.env.n_nis = N(nis);
+	view.n4 = &n4;
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(strbuf_text(&call_line(&view, REPLY_JSON, "show services")->out),
+		       "\"chains\":[{\"network_instance\":\"plain\",\"bits\":\"0x0\",\"chain\":[]},"
+		       "{\"network_instance\":\"checked\",\"bits\":\"0xa08000\","
+		       "\"chain\":[\"flow\",\"l4_lifecycle\",\"tcp_check\"]}]}"));
 	view = parts_make();
 	view.services = &order;
 	CU_ASSERT_PTR_NOT_NULL(
