@@ -240,19 +240,27 @@ static uint32_t used_step(const struct flows *flows, const struct flow *flow)
 	return (uint32_t)((flows->long_tick - ago) >> flows->used_shift);
 }
 
-void flow_class_set(struct worker *w, uint32_t number, enum flow_class class)
+void flow_time_set(struct worker *w, uint32_t number, uint32_t ticks)
 {
 	struct flows *flows = &w->flows;
 	struct flow *flow = &flows->table.flows[number];
 	uint32_t before = flow->deadline;
 
+	flow->deadline = flows->tick + ticks;
+	if (tick_is_after(before, flow->deadline))
+		wheel_arm(&flows->timer, number, flow->deadline);
+}
+
+void flow_class_set(struct worker *w, uint32_t number, enum flow_class class)
+{
+	struct flows *flows = &w->flows;
+	struct flow *flow = &flows->table.flows[number];
+
 	young_leave(flows, number);
 	if (class == FLOW_EMBRYONIC)
 		young_join(flows, number);
 	flow->timer = (uint8_t)(flow->timer / 4u * 4u + class);
-	flow_extend(flows, flow);
-	if (tick_is_after(before, flow->deadline))
-		wheel_arm(&flows->timer, number, flow->deadline);
+	flow_time_set(w, number, flows->ticks[flow->timer]);
 	if (class == FLOW_EMBRYONIC)
 		wheel_disarm(&flows->used, number);
 	else

@@ -167,6 +167,8 @@ static inline void flow_extend(const struct flows *flows, struct flow *flow)
 	flow->deadline = flows->tick + flows->ticks[flow->timer];
 }
 
+// From now on so many ticks, be it less than it had; 0: it ends with the next turn.
+void flow_time_set(struct worker *w, uint32_t number, uint32_t ticks);
 // Another class, and its time from now on, be it less.
 void flow_class_set(struct worker *w, uint32_t number, enum flow_class class);
 
