@@ -436,7 +436,7 @@ static void note(struct facts *f, const struct seg *s)
 	f->acked[peer] = RTE_MAX(f->acked[peer], s->ack);
 	f->sent[peer] = RTE_MAX(f->sent[peer], s->ack);
 	if (!(s->flags & S)) {
-		int64_t window = s->window << f->scale[me];
+		int64_t window = s->window << RTE_MAX(f->scale[me], 0);
 
 		f->reach[me] = RTE_MAX(f->reach[me],
 				       RTE_MIN((window + 64 * KiB - 1) / (64 * KiB) * (64 * KiB),
