@@ -1,0 +1,68 @@
+// The outside addresses of a network instance whose sessions are translated (NAT44), and whose their ports are.
+//
+// Each address's ports are in blocks of one size, a power of two, and each block is one worker's from the start on. It
+// gives a block to one of its sessions as a whole (worker/nat.h), and says so in the block's word, which all workers
+// read: a packet from outside finds the session by its destination and port as one for a UE's address does, by one
+// load, and a word that has just become stale is found out by the owner.
+//
+// Made by the control thread at start; each word is written by its block's worker.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "packet/pkt.h"
+
+#define NAT_POOL_LEN_MIN 22 // 1,024 addresses
+#define NAT_BLOCK_MIN 64    // ports
+#define NAT_BLOCK_MAX 4096
+#define NAT_BLOCKS_MAX 8 // of one session
+
+// Who may send to an outside port that a UE has opened (RFC 4787 5).
+enum nat_filter {
+	NAT_FILTER_NONE,    // anybody: endpoint-independent
+	NAT_FILTER_ADDRESS, // addresses that the UE has sent to from there
+	NAT_FILTER_PORT,    // addresses and ports
+};
+
+struct nat_pool_conf {
+	struct prefix addrs; // IPv4, NAT_POOL_LEN_MIN bits or more
+	uint8_t iface;       // that they are reached by
+	uint16_t port_low, port_high;
+	uint16_t block_ports;
+	uint8_t blocks_per_session;
+	bool map_by_remote; // another outside port for each address that a UE's port sends to (RFC 4787 4.1)
+	enum nat_filter filter;
+};
+
+struct nat_pool {
+	uint32_t base, n_addrs; // host order; 0 addresses: none are translated
+	uint8_t iface;
+	uint8_t shift; // of a port to its block
+	uint8_t blocks_per_session;
+	bool map_by_remote;
+	enum nat_filter filter;
+	uint16_t first, n_blocks; // of an address: the blocks that lie within its port range
+	struct session_ref *refs; // [n_addrs << (16 - shift)]: whose down line, {0, 0}: nobody's
+};
+
+// 0; -EINVAL: no whole block lies in the range of ports, or a bound above is not kept; -ENOMEM. Start-up.
+int nat_pool_init(struct nat_pool *pool, const struct nat_pool_conf *conf);
+void nat_pool_fini(struct nat_pool *pool);
+
+// Whether the address (network order) is one of the pool's. Any thread.
+static inline bool nat_pool_has(const struct nat_pool *pool, rte_be32_t addr)
+{
+	return rte_be_to_cpu_32(addr) - pool->base < pool->n_addrs;
+}
+
+// The word of the block that a port of one of its addresses lies in. Any thread.
+static inline struct session_ref *nat_pool_word(const struct nat_pool *pool, rte_be32_t addr,
+						uint16_t port)
+{
+	uint32_t at = rte_be_to_cpu_32(addr) - pool->base;
+
+	return &pool->refs[(at << (16 - pool->shift)) + (port >> pool->shift)];
+}

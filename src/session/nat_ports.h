@@ -1,0 +1,68 @@
+// One worker's blocks of outside ports of a NAT pool: which session has which, and which ports are in use.
+//
+// Owner worker, but for making and freeing. A session gets blocks as it needs them, all of one address (RFC 4787
+// REQ-2), up to the pool's limit, and each goes back with the last of its ports. TCP, UDP and echo identifiers have
+// the ports of a block each to themselves. A port is the one that was asked for, where that is in a block that the
+// session has or may get; else one of the same parity (REQ-3), where there is any; ports come in turn, so that one
+// that has just become free is the last to be used again.
+
+#pragma once
+
+#include "session/nat_pool.h"
+
+enum nat_proto {
+	NAT_TCP,
+	NAT_UDP,
+	NAT_ECHO,
+	NAT_PROTOS,
+};
+
+struct nat_block {
+	uint32_t slot;  // of the session that has it
+	uint16_t used;  // ports, of all protocols
+	uint16_t next;  // where the next look for a free port begins
+	bool taken;     // a session has it
+	uint8_t unused; // the block does not exist: beyond the address's last
+};
+
+// What one session has. Zeroed: nothing.
+struct nat_session {
+	uint8_t n;
+	uint8_t profile; // whose pool they are of
+	uint32_t blocks[NAT_BLOCKS_MAX];
+};
+
+struct nat_ports {
+	const struct nat_pool *pool;
+	unsigned worker, n_workers;
+	uint32_t per_addr; // blocks of an address that are this worker's, or room for one more
+	uint32_t n, n_free;
+	struct nat_block *blocks; // [n]
+	uint64_t *bits;           // of each block, of each protocol, of each port: it is in use
+	uint16_t *free_of;        // [n_addrs]: free blocks
+	uint32_t turn;            // addresses and blocks come in turn
+};
+
+// A port that is in use.
+struct nat_place {
+	uint32_t block;
+	rte_be32_t addr;
+	uint16_t port;
+};
+
+// 0 or -ENOMEM. Start-up.
+int nat_ports_init(struct nat_ports *ports, const struct nat_pool *pool, unsigned worker,
+		   unsigned n_workers, int socket);
+void nat_ports_fini(struct nat_ports *ports);
+
+// A port for the session whose down line `ref` names. False: there is none within its limit.
+bool nat_port_take(struct nat_ports *ports, struct nat_session *session, struct session_ref ref,
+		   enum nat_proto proto, uint16_t wanted, struct nat_place *ret);
+// Gives it back, and the block with the last of its ports. Gives how many blocks the session has left.
+unsigned nat_port_give(struct nat_ports *ports, struct nat_session *session, enum nat_proto proto,
+		       const struct nat_place *place);
+
+// The first address and port of a block.
+struct nat_place nat_block_place(const struct nat_ports *ports, uint32_t block);
+// How many of its ports a protocol uses.
+unsigned nat_block_used(const struct nat_ports *ports, uint32_t block, enum nat_proto proto);
