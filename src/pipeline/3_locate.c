@@ -4,6 +4,8 @@
 
 #include "pipeline/3_locate.h"
 
+#include "worker/nat_packet.h"
+
 struct session_ref locate_given(const struct worker *w, const struct pkt *p)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->outer);
@@ -12,6 +14,35 @@ struct session_ref locate_given(const struct worker *w, const struct pkt *p)
 						       ip_destination_at(ip, family));
 
 	return locator_hashed(w->locator->teids, &key);
+}
+
+bool locate_outside(struct worker *w, struct lane *lane, struct pkt *p, const uint8_t *user)
+{
+	const struct nat_pool *pool = nat_pool_at(w, p->iface,
+						  ((const struct ip4_head *)user)->dst);
+	const struct session_ref *word;
+	unsigned owner;
+
+	if (!pool)
+		return false;
+	if (unlikely(p->flags & PKT_F_FRAGMENT)) {
+		owner = nat_gather_owner(w, p);
+		p->ref = (struct session_ref){0, 0};
+		if (owner == w->id)
+			nat_gather(w, p);
+		else
+			handoff_put(w, p, owner, false);
+		return true;
+	}
+	word = nat_word(pool, p, user);
+	if (!word) {
+		pkt_drop(w, p, DROP_no_session);
+		return true;
+	}
+	rte_prefetch0(word);
+	lane->words[lane->n_keyed] = word;
+	lane->keyed[lane->n_keyed++] = p;
+	return true;
 }
 
 // The session whose framed route or short prefix the packet's destination lies in.

@@ -70,6 +70,10 @@ static inline void locate_up(struct worker *w, struct turn *t, struct pkt *p)
 	locate_tunnel(w, t, p);
 }
 
+// Whether the packet is to an address outside of UEs behind NAT: then it is queued as locate_key() does, or has ended,
+// or waits for other fragments.
+bool locate_outside(struct worker *w, struct lane *lane, struct pkt *p, const uint8_t *user);
+
 // Finds the word for the UE address, or in a hash the reference itself, and queues the packet for
 // locate_down.
 static inline void locate_key(struct worker *w, struct turn *t, struct pkt *p)
@@ -86,6 +90,8 @@ static inline void locate_key(struct worker *w, struct turn *t, struct pkt *p)
 		if (unlikely(!word)) {
 			struct locator_v4_key key = {dst, p->iface};
 
+			if (w->nat.pools && locate_outside(w, lane, p, user))
+				return;
 			p->ref = locate_hashed(w->locator->ue_v4, &w->locator->n_ue_v4, &key);
 		}
 	} else {

@@ -7,6 +7,7 @@
 #include <rte_ring_elem.h>
 
 #include "pipeline/3_locate.h"
+#include "worker/nat_packet.h"
 
 void handoff_flush_to(struct worker *w, unsigned owner)
 {
@@ -59,6 +60,8 @@ static void gather_from(struct worker *w, struct turn *t, struct rte_ring *ring)
 					  entries[i].ref.check);
 		if (unlikely(p->kind == PKT_BAD))
 			parse_fragment(w, t, p);
+		else if (unlikely(p->ref.check == 0)) // a fragment to an address outside
+			nat_gather(w, p);
 		else
 			locate_ready(w, up ? &t->up : &t->down, p, up);
 	}

@@ -349,19 +349,22 @@ void dispatch_held(struct worker *w)
 #define BY_FIRST_FRAGMENT (SERVICE_MASK(pdr) | (SERVICE_MASK(pdr) - 1))
 
 // The first fragment visits those as if it were all of the datagram; the others have its flow, its PDR, and what is
-// left of its chain.
+// left of its chain, but each has addresses to be translated.
 __attribute__((noinline, cold)) static void datagram_work(struct worker *w, struct rte_mbuf *list,
 							  uint64_t chain)
 {
 	struct rte_mbuf *m = gather_next(&list);
 	struct pkt first = *pkt_private(m);
 	struct group g = {.all = ~0ull};
+	bool of_flow = chain & SERVICE_MASK(flow), translated;
 
 	first.flags &= (uint8_t)~PKT_F_FRAGMENT;
 	group_add(&g, &first, chain);
 	run_bitmap(w, &g, BY_FIRST_FRAGMENT);
 	first.flags |= PKT_F_FRAGMENT;
 	chain = first.chain;
+	translated = chain && of_flow &&
+		     (w->flows.table.flows[first.flow].chain & SERVICE_MASK(nat_in));
 	if (chain)
 		again_post(w, &first);
 	while ((m = gather_next(&list))) {
@@ -370,9 +373,11 @@ __attribute__((noinline, cold)) static void datagram_work(struct worker *w, stru
 		p.flow = first.flow;
 		p.pdr = first.pdr;
 		p.chain = chain;
-		if (chain)
+		if (translated)
+			nat_in_one(w, &p);
+		if (p.chain)
 			again_post(w, &p);
-		else
+		else if (!chain)
 			pkt_drop(w, &p, DROP_reassembly_refused);
 	}
 }

@@ -5,7 +5,7 @@
 #include "service/13_reassemble.h"
 
 #define TCP_FIRST_BYTES                                                                            \
-	16 // of TCP that a first fragment must have, so that its flags are there (RFC 3128)
+	18 // of TCP that a first fragment must have: its flags (RFC 3128), and the checksum of all
 
 static datagram_fn *datagram_work; // written once, at start, before any worker runs
 

@@ -7,6 +7,7 @@
 
 #include "packet/icmp.h"
 #include "service/flow_handler.h"
+#include "worker/nat_packet.h"
 
 #define AT_ONCE 16u
 
@@ -50,6 +51,24 @@ static bool may_begin(struct worker *w, struct pkt *p)
 	return true;
 }
 
+// What comes to a session whose flows are translated, and is of none of them: for an address outside a mapping says
+// whose it is, and its flow gets the UE's own key. The UE's own address is not to be reached from the network.
+static enum drop nat_order(const struct worker *w, const struct pkt *p, struct flow_order *order,
+			   uint32_t *ret_mapping)
+{
+	const struct nat_pools *pools = w->nat.pools;
+	struct flow_key from = order->key;
+	enum drop why;
+
+	if (!(order->chain & SERVICE_MASK(nat_in)) || order->v6 || order->up || !pools)
+		return DROP_NONE;
+	if (!nat_pool_has(&pools->pools[order->profile], from.v4.ue))
+		return p->flags & (PKT_F_ROUTED | PKT_F_TUNNELLED) ? DROP_NONE : DROP_nat_filtered;
+	why = nat_admit(w, order->slot, order->profile, &from, &order->key, ret_mapping);
+	order->hash = flow_hash(&w->flows.table, &order->key);
+	return why;
+}
+
 uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait)
 {
 	static const enum drop refusals[] = {
@@ -59,7 +78,7 @@ uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait
 		[FLOW_TOO_FAST] = DROP_flow_rate,
 	};
 	const struct ruleset *rs = line_rules(w, p->line);
-	const struct flow_order order = {
+	struct flow_order order = {
 		.key = wait->key,
 		.hash = wait->hash,
 		.chain = services_of(w, rs),
@@ -68,15 +87,24 @@ uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait
 		.v6 = wait->v6,
 		.up = p->flags & PKT_F_UP,
 	};
-	uint32_t number;
+	uint32_t number, mapping = 0;
 	enum flow_made made;
+	enum drop why;
 
 	if (!may_begin(w, p))
 		return 0;
-	made = flows_make(w, &order, &number);
-	if (made <= FLOW_KEY_TAKEN)
+	why = nat_order(w, p, &order, &mapping);
+	if (!why) {
+		made = flows_make(w, &order, &number);
+		if (made > FLOW_KEY_TAKEN) {
+			flow_case(w, p, FLOW_CASE_OVERFLOW, refusals[made]);
+			return 0;
+		}
+		why = mapping ? nat_join(w, number, mapping, &order.key) : DROP_NONE;
+	}
+	if (!why)
 		return number;
-	flow_case(w, p, FLOW_CASE_OVERFLOW, refusals[made]);
+	pkt_drop(w, p, why);
 	return 0;
 }
 

@@ -63,6 +63,8 @@ static inline void flow_take(struct worker *w, struct pkt *p, uint32_t number)
 
 	if (unlikely(flow->rules != ruleset_serial(rs)))
 		flow_rules_take(w, number, rs);
+	if (flow->flags & FLOW_F_NAT) // for nat_out
+		rte_prefetch0(&w->flows.table.cold[number]);
 	p->flow = number;
 	p->chain = (p->chain & ~w->flows.services) | flow->chain;
 	stated = flow->chain & w->flows.stated;

@@ -28,6 +28,8 @@ static bool key_redirect(const struct pkt *p, const struct redirect *to, struct 
 // without being redirected, or from elsewhere.
 static bool answers_find(struct flow_table *table, uint32_t number, const struct flow_key *there)
 {
+	if (table->flows[number].flags & FLOW_F_NAT) // nat_out sees to it
+		return true;
 	if (table->flows[number].flags & FLOW_F_SECOND) {
 		if (flow_key_eq(&table->cold[number].second, there))
 			return true;

@@ -8,6 +8,7 @@
 #include "packet/fragment.h"
 #include "worker/again.h"
 #include "worker/icmp_tell.h"
+#include "worker/nat_packet.h"
 #include "worker/too_big.h"
 #include "worker/user_count.h"
 
@@ -15,22 +16,54 @@
 
 // As if it had left by the interface and come back: one hop, counted for its sender, and known by nothing but its
 // destination from now on.
-static void to_ue(struct worker *w, struct pkt *p, const struct far *far, struct session_ref to)
+static void turned(struct worker *w, struct pkt *p, const struct far *far)
 {
 	user_count(w, p);
 	worker_count(w, COUNTER_hairpin, 1);
-	p->ref = to;
 	p->iface = far->iface;
 	p->qfi = PKT_QFI_NONE;
 	p->flags = (uint8_t)(PKT_F_ROUTED | (p->flags & (PKT_F_FRAGMENT | PKT_F_NO_L4)));
 	p->chain = 0;
+}
+
+static void to_ue(struct worker *w, struct pkt *p, const struct far *far, struct session_ref to)
+{
+	turned(w, p, far);
+	p->ref = to;
 	again_post(w, p);
+}
+
+// To an address outside of UEs behind NAT, maybe of the sender itself, whose own address it has no more (RFC 4787 6).
+static void to_outside(struct worker *w, struct pkt *p, const struct far *far,
+		       const struct nat_pool *pool)
+{
+	const uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->user);
+	const struct session_ref *word = nat_word(pool, p, user);
+	struct session_ref to = word ? locator_word(word) : (struct session_ref){0, 0};
+
+	if (far->flags & FAR_F_UE_DROP) {
+		pkt_drop(w, p, DROP_ue_to_ue);
+	} else if (p->flags & PKT_F_FRAGMENT) {
+		turned(w, p, far);
+		nat_gather(w, p);
+	} else if (to.check) {
+		to_ue(w, p, far, to);
+	} else {
+		pkt_drop(w, p, DROP_no_session);
+	}
 }
 
 bool leave_to_ue(struct worker *w, struct pkt *p, const struct far *far, const uint8_t *dst)
 {
 	struct session_ref to = locator_find(w->locator, far->iface, p->family, dst);
+	const struct nat_pool *pool = NULL;
 
+	if (!to.check && p->family == 4 && w->nat.pools)
+		pool = nat_pool_at(w, far->iface, word32_get(dst));
+	if (pool) {
+		to_outside(w, p, far, pool);
+		return true;
+	}
 	if (!to.check || route_own(w->routes, p->family, dst))
 		return false;
 	if (far->flags & FAR_F_UE_DROP)

@@ -23,6 +23,7 @@
 #define FLOW_F_V6 0x02
 #define FLOW_F_UP 0x04     // its first packet came from the access side
 #define FLOW_F_SECOND 0x08 // it has a second key
+#define FLOW_F_NAT 0x10    // that has an address outside in place of the UE's (worker/nat.h)
 
 struct flow {
 	struct flow_key key;
@@ -42,7 +43,7 @@ struct flow_cold {
 	uint64_t given; // services for flows that its session's rules have
 	uint64_t met;   // all that its chain has had: they are told of its end
 	uint32_t made;  // tick
-	uint32_t spare;
+	uint32_t iface; // that its packets are translated at (FLOW_F_NAT)
 };
 static_assert(sizeof(struct flow_cold) == 64, "one cache line");
 
@@ -140,6 +141,8 @@ static inline uint32_t flow_prefetch_likely(const struct flow_table *table, bool
 
 	if (likely(entry != 0))
 		rte_prefetch0(flow_entry_key(table, entry));
+	if (entry & FLOW_ENTRY_SECOND)
+		rte_prefetch0(&table->flows[flow_entry_number(entry)]);
 	return entry;
 }
 

@@ -142,6 +142,11 @@ int locator_pool_add(struct locator *loc, unsigned iface, const struct prefix *p
 	return 0;
 }
 
+void locator_outside_add(struct locator *loc, unsigned iface, const struct prefix *prefix)
+{
+	places_count(loc, iface, prefix, 1);
+}
+
 // --- UE addresses ----------------------------------------------------------------------------------------
 
 // The word of a pool that `ue` lies in, or NULL.

@@ -105,6 +105,9 @@ void locator_free(struct locator *loc);
 // hash serves it). Start-up.
 int locator_pool_add(struct locator *loc, unsigned iface, const struct prefix *pool);
 
+// Says that packets to a prefix may be for UEs (locator_may_be_ue): those outside of NAT. Start-up.
+void locator_outside_add(struct locator *loc, unsigned iface, const struct prefix *prefix);
+
 // Control thread. -EEXIST: another session has the key, nothing is changed. -ENOSPC: table full.
 int locator_ue_add(struct locator *loc, unsigned iface, const struct addr *ue,
 		   struct session_ref ref);

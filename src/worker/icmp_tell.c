@@ -6,6 +6,7 @@
 
 #include "packet/icmp.h"
 #include "worker/again.h"
+#include "worker/nat_packet.h"
 #include "worker/peer_out.h"
 
 // What is told, in both families.
@@ -122,6 +123,7 @@ static void drop_and_tell(struct worker *w, struct pkt *p, unsigned iface,
 	w->stats.drop[telling->reason]++;
 	worker_count(w, COUNTER_made, 1);
 	worker_count(w, telling->counter, 1);
+	nat_undo(w, p);
 	sender = sender_find(w, p, user);
 	turn(p, &error);
 	p->iface = (uint8_t)iface;

@@ -78,6 +78,8 @@ struct worker *worker_new(const struct worker_conf *conf)
 	    buffers_init(&w->buffers, &conf->buffer_limits, conf->buffer_pool, conf->n_slots,
 			 conf->socket) != 0 ||
 	    flows_init(&w->flows, &conf->flows, conf->n_slots, now, conf->socket) != 0 ||
+	    nat_init(&w->nat, conf->nat, conf->id, conf->n_workers, conf->flows.n, conf->n_slots,
+		     conf->socket) != 0 ||
 	    gather_init(&w->inner, &conf->gather_limits, conf->socket) != 0 ||
 	    gather_init(&w->outer, &conf->gather_limits, conf->socket) != 0 ||
 	    !w->mailbox.to_worker || !w->mailbox.to_control ||
@@ -104,6 +106,7 @@ void worker_free(struct worker *w)
 	ring_drain(w->inject);
 	buffers_fini(&w->buffers);
 	flows_fini(&w->flows);
+	nat_fini(&w->nat);
 	gather_fini(&w->inner);
 	gather_fini(&w->outer);
 	session_table_fini(&w->table);

@@ -28,6 +28,7 @@
 #include "worker/gather.h"
 #include "worker/limit.h"
 #include "worker/mbuf_list.h"
+#include "worker/nat.h"
 
 #define WORKER_IFACES 16 // interfaces
 #define WORKER_BURST 64  // packets of one burst at most, from a queue or a ring
@@ -116,6 +117,7 @@ struct worker {
 	struct buffers buffers;
 	struct mbuf_list again; // packets that go on at the end of the turn (worker/again.h)
 	struct flows flows;
+	struct nat nat;
 	const struct acl *acls;     // [FLOW_PROFILES]; NULL: no chain has acl
 	uint32_t gather_seed;       // all workers' is the same
 	struct gather inner, outer; // fragments of users' and of tunnels' packets
@@ -154,6 +156,7 @@ struct worker_conf {
 	struct buffer_limits buffer_limits;
 	struct rte_mempool *buffer_pool; // NULL: downlink packets are not held
 	struct flows_conf flows;
+	const struct nat_pools *nat;        // NULL: nothing is translated
 	const struct acl *acls;             // by profile, for as long as the worker lives
 	struct gather_limits gather_limits; // of each kind
 	uint32_t gather_seed;               // the same for all workers

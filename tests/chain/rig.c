@@ -269,6 +269,7 @@ static void make_workers(struct rig *rig)
 					.state_bytes = dispatch_order()->state_bytes,
 				},
 			.acls = rig->conf.acl,
+			.nat = rig->conf.nat ? &rig->nat : NULL,
 			.buffer_ring = 64,
 			.buffer_limits = rig->conf.buffers,
 			.buffer_pool = rig->buffer_pools[i] = buffer_pool_new(rig),
@@ -288,6 +289,15 @@ static void make_workers(struct rig *rig)
 	control_listen(&rig->control);
 	if (workers_connect(rig->control.workers, rig->conf.n_workers, rig->conf.handoff_ring) != 0)
 		rig_die("no memory for handoff rings");
+}
+
+// Of the one network instance that there is.
+static void make_nat(struct rig *rig, const struct nat_pool_conf *conf)
+{
+	if (nat_pool_init(&rig->nat.pools[0], conf) != 0)
+		rig_die("no NAT pool");
+	rig->nat.n = 1;
+	locator_outside_add(rig->locator, RIG_N6, &conf->addrs);
 }
 
 static void make_neigh(struct rig *rig)
@@ -401,6 +411,8 @@ struct rig *rig_new(const struct rig_conf *conf)
 	for (unsigned i = 0; i < RTE_DIM(pools); i++)
 		if (locator_pool_add(rig->locator, RIG_N6, &pools[i]) != 0)
 			rig_die("no pool");
+	if (rig->conf.nat)
+		make_nat(rig, rig->conf.nat);
 	make_ports(rig);
 	make_workers(rig);
 	make_neigh(rig);
@@ -432,6 +444,7 @@ void rig_free(struct rig *rig)
 	workers_disconnect(rig->control.workers, rig->conf.n_workers);
 	for (unsigned i = 0; i < rig->conf.n_workers; i++)
 		worker_free(rig->control.workers[i]);
+	nat_pool_fini(&rig->nat.pools[0]);
 	slots_free(rig->slots);
 	locator_free(rig->locator);
 	rte_free(rig->qsbr);

@@ -72,6 +72,7 @@ struct rig_conf {
 	uint32_t flows, flow_margin;                           // 0: 256, and none
 	uint32_t flows_per_session;                            // 0: 256
 	const struct acl *acl;                                 // of all sessions; NULL: none asks
+	const struct nat_pool_conf *nat;       // of all sessions; NULL: no address is translated
 	struct flow_profile_conf flow_profile; // times of 0: RIG_EMBRYONIC_MS and so on
 	unsigned mbufs;                        // 0: 8192
 	struct buffer_limits buffers;          // of 0: RIG_BUFFER_
@@ -93,6 +94,7 @@ struct rig {
 	struct locator *locator;
 	struct rule_arena arena;
 	struct slots *slots;
+	struct nat_pools nat;
 	struct teid_scheme teids;
 	struct rte_mempool *pool;
 	struct rte_rcu_qsbr *qsbr;

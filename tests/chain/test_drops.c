@@ -855,6 +855,10 @@ static void none_is_missing(void)
 		{DROP_reassembly_no_room, "test_reassembly_ends.c reaches it"},
 		{DROP_reassembly_timeout, "test_reassembly_ends.c reaches it"},
 		{DROP_reassembly_refused, "test_flow_parts.c reaches it"},
+		{DROP_nat_no_mapping, "test_nat.c reaches it"},
+		{DROP_nat_filtered, "test_nat.c reaches it"},
+		{DROP_nat_no_port, "test_nat.c reaches it"},
+		{DROP_nat_unsupported, "test_nat.c reaches it"},
 		{DROP_reassembly_too_long, "test_reassembly_ends.c reaches it"},
 	};
 

@@ -1,0 +1,896 @@
+// NAT44 through the whole data path: what the network sees of a UE, what comes back to it, who else gets in, what ends
+// by name; fragments, ICMP errors about both directions' packets, echo, from UE to UE; ports that go back.
+//
+// The test's thread, with warped time. Each packet that leaves is held against sums made anew.
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "chain.h"
+#include "fragments.h"
+#include "packet/icmp.h"
+#include "pipeline/pipeline.h"
+#include "worker/nat_packet.h"
+
+#define SERVICES_NAT                                                                               \
+	(SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) | SERVICE_MASK(nat_in) |                  \
+	 SERVICE_MASK(nat_out))
+#define POOL "198.51.100.0"
+#define OTHER "203.0.113.9" // another server
+#define ICMP_RATE 1000
+
+static struct nat_pool_conf pool_of(uint8_t len)
+{
+	struct nat_pool_conf conf = {.addrs = {.len = len},
+				     .iface = RIG_N6,
+				     .port_low = 1024,
+				     .port_high = UINT16_MAX,
+				     .block_ports = 64,
+				     .blocks_per_session = 2};
+
+	conf.addrs.addr = rig_addr(POOL);
+	return conf;
+}
+
+static struct rig *nat_rig(unsigned n_workers, const struct nat_pool_conf *pool)
+{
+	struct rig_conf conf = {.n_workers = n_workers,
+				.n_slots = 64,
+				.n_tunnels = 16,
+				.services = SERVICES_NAT,
+				.nat = pool,
+				.icmp = ICMP_RATE,
+				.gather = {.datagrams = 16, .of_one = 4, .pieces = 64, .ms = 1000}};
+	struct rig *rig;
+
+	clock_stop();
+	rig = rig_new(&conf);
+	rig_resolve(rig);
+	return rig;
+}
+
+static struct nat *nat_of(const struct rig *rig, unsigned worker)
+{
+	return &rig->control.workers[worker]->nat;
+}
+
+static uint32_t mappings(const struct rig *rig)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < rig->conf.n_workers; i++)
+		n += nat_of(rig, i)->used;
+	return n;
+}
+
+// All flows end: so do all mappings, and all blocks are free.
+static void nat_end(struct rig *rig)
+{
+	const struct nat_pool *pool = &rig->nat.pools[0];
+
+	rig_settle(rig);
+	CU_ASSERT_EQUAL(mappings(rig), 0);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_mappings_made),
+			rig_count(rig, COUNTER_nat_mappings_ended));
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_blocks_taken),
+			rig_count(rig, COUNTER_nat_blocks_given));
+	for (uint32_t i = 0; i < pool->n_addrs << (16 - pool->shift); i++)
+		CU_ASSERT_EQUAL(pool->refs[i].check, 0);
+	rig_end(rig);
+}
+
+static void warp_ms(struct rig *rig, int64_t ms)
+{
+	clock_warp_ns(ms * (int64_t)NS_PER_MS);
+	rig_settle(rig);
+}
+
+// --- packets ---------------------------------------------------------------------------------------------
+
+// An end of a packet.
+struct end {
+	rte_be32_t addr;
+	uint16_t port;
+};
+
+static struct end end_of(const char *addr, uint16_t port)
+{
+	return (struct end){rig_addr(addr).v4, port};
+}
+
+static struct end ue_end(const struct rig_session *s, uint16_t port)
+{
+	return (struct end){s->ue_v4.v4, port};
+}
+
+static bool end_eq(struct end a, struct end b)
+{
+	return a.addr == b.addr && a.port == b.port;
+}
+
+static bool is_outside(const struct rig *rig, struct end end)
+{
+	return nat_pool_has(&rig->nat.pools[0], end.addr) && end.port >= 1024;
+}
+
+// A user packet and what it says.
+struct packet {
+	uint32_t bytes; // 0: there is none
+	struct end from, to;
+	uint8_t proto;
+	uint8_t ip[RIG_FRAME_MAX];
+};
+
+static bool l4_right(const struct packet *p)
+{
+	const struct ip4_head *ip = (const struct ip4_head *)p->ip;
+	uint32_t bytes = p->bytes - IP4_BYTES;
+	uint64_t sum = cksum_bytes(p->ip + IP4_BYTES, bytes);
+
+	if (p->proto == IPPROTO_UDP && be16_get(p->ip + IP4_BYTES + 6) == 0)
+		return true;
+	if (p->proto != IPPROTO_ICMP)
+		sum += cksum_pseudo4(ip->src, ip->dst, p->proto, bytes);
+	return cksum_fold(sum) == 0xffff;
+}
+
+static void packet_read(struct packet *p)
+{
+	const struct ip4_head *ip = (const struct ip4_head *)p->ip;
+	const uint8_t *l4 = p->ip + IP4_BYTES;
+
+	p->proto = ip->proto;
+	p->from = (struct end){ip->src, be16_get(l4 + (ip->proto == IPPROTO_ICMP ? 4 : 0))};
+	p->to = (struct end){ip->dst, be16_get(l4 + (ip->proto == IPPROTO_ICMP ? 4 : 2))};
+}
+
+// The next packet that left towards the network, or towards UEs. It is sound, but that a fragment's L4 is not looked at.
+static struct packet packet_recv(struct rig *rig, bool up)
+{
+	uint8_t frame[RIG_FRAME_MAX];
+	struct packet p = {0};
+	uint32_t at = up ? ETH_BYTES : rig_user_at(rig, 1);
+	size_t bytes = rig_recv(rig, up ? RIG_N6 : RIG_N3, frame);
+
+	if (bytes == 0)
+		return p;
+	p.bytes = (uint32_t)bytes - at;
+	memcpy(p.ip, frame + at, p.bytes);
+	packet_read(&p);
+	CU_ASSERT_EQUAL(ip4_check((const struct ip4_head *)p.ip, p.bytes), DROP_NONE);
+	if (!(((const struct ip4_head *)p.ip)->fragment & RTE_BE16(IP4_MORE | IP4_OFFSET_MASK)))
+		CU_ASSERT_TRUE(l4_right(&p));
+	return p;
+}
+
+// One of `payload` bytes behind its L4 header.
+static struct packet packet_of(uint8_t proto, struct end from, struct end to, uint32_t payload)
+{
+	uint32_t head = proto == IPPROTO_TCP ? 20 : 8;
+	struct packet p = {.bytes = IP4_BYTES + head + payload, .from = from, .to = to};
+	uint8_t *l4 = p.ip + IP4_BYTES;
+	uint64_t sum;
+
+	p.proto = proto;
+	ip4_write((struct ip4_head *)p.ip, from.addr, to.addr, proto, head + payload);
+	for (uint32_t i = 0; i < payload; i++)
+		l4[head + i] = (uint8_t)(i * 3 + 1);
+	if (proto == IPPROTO_ICMP) {
+		l4[0] = ICMP4_TYPE_ECHO;
+		be16_put(l4 + 4, from.port);
+	} else {
+		be16_put(l4, from.port);
+		be16_put(l4 + 2, to.port);
+	}
+	if (proto == IPPROTO_TCP)
+		be16_put(l4 + 12, 0x5010);
+	else if (proto == IPPROTO_UDP)
+		be16_put(l4 + 4, (uint16_t)(head + payload));
+	sum = cksum_bytes(l4, head + payload);
+	if (proto != IPPROTO_ICMP)
+		sum += cksum_pseudo4(from.addr, to.addr, proto, head + payload);
+	uint16_t cksum = proto == IPPROTO_UDP ? cksum_finish_udp(sum) : cksum_finish(sum);
+	memcpy(l4 + (proto == IPPROTO_TCP ? 16 : proto == IPPROTO_UDP ? 6 : 2), &cksum, 2);
+	return p;
+}
+
+// Makes an echo request the reply to it.
+static void as_reply(struct packet *p)
+{
+	uint8_t *icmp = p->ip + IP4_BYTES;
+	uint16_t cksum = cksum_update16(word16_get(icmp + 2), RTE_BE16(ICMP4_TYPE_ECHO << 8), 0);
+
+	icmp[0] = ICMP4_TYPE_REPLY;
+	memcpy(icmp + 2, &cksum, sizeof(cksum));
+}
+
+// As a frame of the session from the gNB, or from the network.
+static void packet_send(struct rig *rig, const struct rig_session *s, bool up, unsigned via,
+			const struct packet *p)
+{
+	const struct rig_flow any = {.proto = IPPROTO_UDP, .ttl = 64, .qfi = 1};
+	uint8_t frame[RIG_FRAME_MAX];
+	uint32_t at = up ? rig_user_at(rig, 1) : ETH_BYTES;
+
+	chain_frame(rig, s, up, &any, frame);
+	memcpy(frame + at, p->ip, p->bytes);
+	if (up) {
+		be16_put(frame + rig_gtpu_at(rig) + 2,
+			 (uint16_t)(at - rig_gtpu_at(rig) - GTPU_BYTES + p->bytes));
+		rig_outer_write(rig, GTPU_PORT, at - rig_gtpu_at(rig) + p->bytes, frame);
+	}
+	rig_send(rig, up ? RIG_N3 : RIG_N6, via, frame, at + p->bytes);
+	rig_settle(rig);
+}
+
+// Sends one from a port of the UE and gives what left to the network.
+static struct packet go_up(struct rig *rig, const struct rig_session *s, uint8_t proto,
+			   uint16_t port, struct end to)
+{
+	struct packet p = packet_of(proto, ue_end(s, port), to, 40);
+
+	packet_send(rig, s, true, 0, &p);
+	return packet_recv(rig, true);
+}
+
+// Sends one from the network to an end outside, and gives what the UE got.
+static struct packet go_down(struct rig *rig, const struct rig_session *s, uint8_t proto,
+			     struct end from, struct end to, unsigned via)
+{
+	struct packet p = packet_of(proto, from, to, 40);
+
+	if (proto == IPPROTO_ICMP)
+		p = packet_of(proto, (struct end){from.addr, to.port}, to, 40);
+	if (proto == IPPROTO_ICMP)
+		as_reply(&p);
+	packet_send(rig, s, false, via, &p);
+	return packet_recv(rig, false);
+}
+
+// --- both directions -------------------------------------------------------------------------------------
+
+static void both_row(unsigned n_workers, uint8_t proto)
+{
+	struct nat_pool_conf pool = pool_of(30);
+	struct rig *rig = nat_rig(n_workers, &pool);
+	struct end server = end_of(RIG_SERVER, 53);
+	struct end outside[4];
+	struct rig_session s[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		rig_session_add(rig, i, NULL, &s[i]);
+	rig_resolve(rig);
+	for (unsigned i = 0; i < 4; i++) {
+		struct packet p = go_up(rig, &s[i], proto, 5000, server), q;
+
+		CU_ASSERT_NOT_EQUAL_FATAL(p.bytes, 0);
+		outside[i] = p.from;
+		CU_ASSERT_TRUE(is_outside(rig, p.from));
+		CU_ASSERT_TRUE(proto == IPPROTO_ICMP || end_eq(p.to, server));
+		CU_ASSERT_EQUAL(p.from.port % 2, 0);
+		for (unsigned k = 0; k < i; k++) // no two have one
+			CU_ASSERT_FALSE(end_eq(outside[k], outside[i]));
+		for (unsigned k = 0; k < 6; k++) {
+			q = go_down(rig, &s[i], proto, server, outside[i], k % n_workers);
+			CU_ASSERT_TRUE(q.bytes && end_eq(q.to, ue_end(&s[i], 5000)));
+			CU_ASSERT_EQUAL(q.from.addr, server.addr);
+			q = go_up(rig, &s[i], proto, 5000, server);
+			CU_ASSERT_TRUE(q.bytes && end_eq(q.from, outside[i]));
+		}
+	}
+	CU_ASSERT_EQUAL(outside[0].port, n_workers == 1 ? 5000 : outside[0].port); // kept
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_made), 4);
+	CU_ASSERT_EQUAL(mappings(rig), 4);
+	for (unsigned i = 0; i < 4; i++) {
+		CU_ASSERT_EQUAL(go_down(rig, &s[i], proto, server, outside[i], 0).to.port, 5000);
+		rig_session_del(rig, &s[i]);
+		CU_ASSERT_EQUAL(go_down(rig, &s[i], proto, server, outside[i], 0).bytes, 0);
+	}
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_no_session), 4);
+	nat_end(rig);
+}
+
+static void test_both(void)
+{
+	for (unsigned n_workers = 1; n_workers <= 2; n_workers++) {
+		both_row(n_workers, IPPROTO_UDP);
+		both_row(n_workers, IPPROTO_TCP);
+		both_row(n_workers, IPPROTO_ICMP);
+	}
+}
+
+// IPv6 goes through as it is, and a UDP packet without a checksum keeps none.
+static void test_left_alone(void)
+{
+	struct nat_pool_conf pool = pool_of(32);
+	struct rig *rig = nat_rig(1, &pool);
+	struct rig_flow v6 = {
+		.proto = IPPROTO_UDP, .ue_port = 7, .dn_port = 8, .ttl = 9, .qfi = 1, .v6 = true};
+	struct rig_session s;
+	struct packet p;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	for (unsigned i = 0; i < 4; i++)
+		CU_ASSERT_EQUAL(chain_forwarded(rig, &s, i % 2, &v6, 0), 1);
+	CU_ASSERT_EQUAL(mappings(rig), 0);
+	p = packet_of(IPPROTO_UDP, ue_end(&s, 5000), end_of(RIG_SERVER, 53), 40);
+	be16_put(p.ip + IP4_BYTES + 6, 0);
+	packet_send(rig, &s, true, 0, &p);
+	p = packet_recv(rig, true);
+	CU_ASSERT_TRUE(is_outside(rig, p.from));
+	CU_ASSERT_EQUAL(be16_get(p.ip + IP4_BYTES + 6), 0);
+	rig_session_del(rig, &s);
+	nat_end(rig);
+}
+
+// --- mapping and filtering -------------------------------------------------------------------------------
+
+struct modes {
+	bool map_by_remote;
+	enum nat_filter filter;
+	bool same;       // one port outside for both servers
+	bool again, any; // who gets in: another port of a server spoken to; another server
+};
+
+static const struct modes modes[] = {
+	{false, NAT_FILTER_NONE, true, true, true},
+	{false, NAT_FILTER_ADDRESS, true, true, false},
+	{false, NAT_FILTER_PORT, true, false, false},
+	{true, NAT_FILTER_NONE, false, true, false},
+	{true, NAT_FILTER_PORT, false, false, false},
+};
+
+static void modes_row(const struct modes *row, unsigned n_workers, uint8_t proto)
+{
+	struct nat_pool_conf pool = pool_of(32);
+	struct end a = end_of(RIG_SERVER, 53), b = end_of(OTHER, 53), a2 = a, c;
+	struct rig_session s;
+	struct packet p, q;
+	struct rig *rig;
+
+	pool.map_by_remote = row->map_by_remote;
+	pool.filter = row->filter;
+	rig = nat_rig(n_workers, &pool);
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	a2.port = 54;
+	c = end_of("203.0.113.77", 53);
+	p = go_up(rig, &s, proto, 5001, a);
+	q = go_up(rig, &s, proto, 5001, b);
+	CU_ASSERT_TRUE(is_outside(rig, p.from) && is_outside(rig, q.from));
+	CU_ASSERT_EQUAL(end_eq(p.from, q.from), row->same);
+	CU_ASSERT_EQUAL(p.from.port % 2, 1);
+	q = go_up(rig, &s, proto, 5001, a2); // one port for each address, or for all
+	CU_ASSERT_TRUE(end_eq(q.from, p.from));
+	CU_ASSERT_EQUAL(go_down(rig, &s, proto, a, p.from, 0).to.port, 5001);
+	CU_ASSERT_EQUAL(go_down(rig, &s, proto, a2, p.from, n_workers - 1).to.port, 5001);
+
+	a2.port = 55; // it has not been spoken to
+	q = go_down(rig, &s, proto, a2, p.from, 0);
+	CU_ASSERT_EQUAL(q.bytes != 0, row->again);
+	if (row->again) { // its answer leaves from the same port
+		CU_ASSERT_EQUAL(q.to.port, 5001);
+		CU_ASSERT_TRUE(end_eq(go_up(rig, &s, proto, 5001, a2).from, p.from));
+		CU_ASSERT_EQUAL(go_down(rig, &s, proto, a2, p.from, 0).to.port, 5001);
+	}
+	q = go_down(rig, &s, proto, c, p.from, 0);
+	CU_ASSERT_EQUAL(q.bytes != 0, row->any);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_nat_filtered), !row->again + !row->any);
+
+	// Nobody has opened this one, though it is of the UE's block.
+	c = p.from;
+	c.port ^= 2;
+	CU_ASSERT_EQUAL(go_down(rig, &s, proto, a, c, 0).bytes, 0);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_nat_no_mapping), 1);
+	// Nor has any UE this block.
+	c.port ^= 1024;
+	CU_ASSERT_EQUAL(go_down(rig, &s, proto, a, c, 0).bytes, 0);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_no_session), 1);
+	// And its own address is not to be reached.
+	CU_ASSERT_EQUAL(go_down(rig, &s, proto, a, ue_end(&s, 5003), 0).bytes, 0);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_nat_filtered), !row->again + !row->any + 1);
+	rig_session_del(rig, &s);
+	nat_end(rig);
+}
+
+static void test_modes(void)
+{
+	for (unsigned i = 0; i < RTE_DIM(modes); i++)
+		for (unsigned n_workers = 1; n_workers <= 2; n_workers++) {
+			modes_row(&modes[i], n_workers, IPPROTO_UDP);
+			modes_row(&modes[i], n_workers, IPPROTO_TCP);
+		}
+}
+
+// --- ports -----------------------------------------------------------------------------------------------
+
+// As many ports as two blocks have, then none by name; those that end are there again.
+static void test_exhausted(void)
+{
+	struct nat_pool_conf pool = pool_of(32);
+	struct end server = end_of(RIG_SERVER, 53);
+	struct rig *rig = nat_rig(1, &pool);
+	bool seen[UINT16_MAX + 1] = {false};
+	struct rig_session s;
+	unsigned i = 0;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	for (; i < 128; i++) {
+		struct packet p = go_up(rig, &s, IPPROTO_UDP, (uint16_t)(10000 + 7 * i), server);
+
+		CU_ASSERT_TRUE(p.bytes && !seen[p.from.port]);
+		seen[p.from.port] = true;
+	}
+	CU_ASSERT_EQUAL(go_up(rig, &s, IPPROTO_UDP, 9, server).bytes, 0);
+	CU_ASSERT_EQUAL(go_up(rig, &s, IPPROTO_UDP, 9, server).bytes, 0);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_nat_no_port), 2);
+	CU_ASSERT_NOT_EQUAL(go_up(rig, &s, IPPROTO_UDP, 10000, end_of(OTHER, 1)).bytes,
+			    0);                                               // has one
+	CU_ASSERT_NOT_EQUAL(go_up(rig, &s, IPPROTO_TCP, 9, server).bytes, 0); // of its own
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_blocks_taken), 2);
+	warp_ms(rig, RIG_EMBRYONIC_MS + 10);
+	CU_ASSERT_EQUAL(mappings(rig), 0);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_blocks_given), 2);
+	CU_ASSERT_NOT_EQUAL(go_up(rig, &s, IPPROTO_UDP, 9, server).bytes, 0);
+	rig_session_del(rig, &s);
+	nat_end(rig);
+}
+
+// Who goes to make room for other flows gives its port back; so do flows that a command ends.
+static void test_eviction(void)
+{
+	struct nat_pool_conf pool = pool_of(32);
+	struct rig_conf conf = {.n_workers = 1,
+				.n_slots = 64,
+				.n_tunnels = 16,
+				.services = SERVICES_NAT,
+				.nat = &pool,
+				.flows = 64,
+				.flow_margin = 16};
+	struct end server = end_of(RIG_SERVER, 53);
+	struct rig_session s;
+	struct rig *rig;
+
+	clock_stop();
+	rig = rig_new(&conf);
+	rig_resolve(rig);
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	for (unsigned i = 0; i < 300; i++) {
+		CU_ASSERT_NOT_EQUAL(
+			go_up(rig, &s, IPPROTO_UDP, (uint16_t)(10000 + i), server).bytes, 0);
+		warp_ms(rig, 100);
+	}
+	CU_ASSERT_TRUE(rig_count(rig, COUNTER_flows_evicted) +
+			       rig_count(rig, COUNTER_flows_expired) >=
+		       300 - 64);
+	CU_ASSERT_EQUAL(mappings(rig), rig->control.workers[0]->flows.table.used);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_nat_no_port), 0);
+	rig_session_del(rig, &s);
+	nat_end(rig);
+}
+
+// Protocols without ports, and errors about nothing known, do not leave.
+static void test_unsupported(void)
+{
+	struct nat_pool_conf pool = pool_of(32);
+	struct end server = end_of(RIG_SERVER, 0);
+	struct rig *rig = nat_rig(1, &pool);
+	struct rig_session s;
+	struct packet p;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	p = packet_of(IPPROTO_UDP, ue_end(&s, 0), server, 40);
+	((struct ip4_head *)p.ip)->proto = IPPROTO_GRE;
+	ip4_sum_right(p.ip);
+	packet_send(rig, &s, true, 0, &p);
+	CU_ASSERT_EQUAL(packet_recv(rig, true).bytes, 0);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_nat_unsupported), 1);
+	p.to = p.from;
+	((struct ip4_head *)p.ip)->src = server.addr;
+	((struct ip4_head *)p.ip)->dst = rig_addr(POOL).v4;
+	ip4_sum_right(p.ip);
+	packet_send(rig, &s, false, 0, &p);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_no_session), 1);
+	rig_session_del(rig, &s);
+	nat_end(rig);
+}
+
+// --- fragments -------------------------------------------------------------------------------------------
+
+#define MTU 600
+
+static unsigned cut(const struct packet *p, uint16_t id, struct packet pieces[8])
+{
+	uint32_t at = 0;
+	unsigned n = 0;
+
+	((struct ip4_head *)p->ip)->id = rte_cpu_to_be_16(id);
+	((struct ip4_head *)p->ip)->fragment = 0;
+	while ((pieces[n].bytes = fragment4_next((const struct ip4_head *)p->ip, MTU, &at,
+						 pieces[n].ip)))
+		n++;
+	return n;
+}
+
+// Puts the pieces together that left, in whatever order, and reads the whole.
+static struct packet join(struct rig *rig, bool up, unsigned n)
+{
+	struct packet whole = {0};
+
+	for (unsigned i = 0; i < n; i++) {
+		struct packet piece = packet_recv(rig, up);
+		uint16_t place = be16_get(piece.ip + 6);
+		uint32_t at = IP4_BYTES + (place & IP4_OFFSET_MASK) * 8u;
+
+		CU_ASSERT_NOT_EQUAL_FATAL(piece.bytes, 0);
+		memcpy(whole.ip + at, piece.ip + IP4_BYTES, piece.bytes - IP4_BYTES);
+		if (at == IP4_BYTES)
+			memcpy(whole.ip, piece.ip, IP4_BYTES);
+		else if (whole.bytes) // all have one address
+			CU_ASSERT_EQUAL(memcmp(whole.ip + 12, piece.ip + 12, 8), 0);
+		whole.bytes += piece.bytes - IP4_BYTES;
+	}
+	whole.bytes += IP4_BYTES;
+	packet_read(&whole);
+	return whole;
+}
+
+static void fragments_row(unsigned n_workers, uint8_t proto, bool backwards)
+{
+	struct nat_pool_conf pool = pool_of(32);
+	struct rig *rig = nat_rig(n_workers, &pool);
+	struct end server = end_of(RIG_SERVER, 53);
+	static struct packet pieces[8];
+	struct packet p, q;
+	struct rig_session s;
+	unsigned n;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	for (unsigned k = 0; k < 4; k++) {
+		p = packet_of(proto, ue_end(&s, 5000), server, 1600);
+		n = cut(&p, (uint16_t)k, pieces);
+		for (unsigned i = 0; i < n; i++)
+			packet_send(rig, &s, true, i % n_workers,
+				    &pieces[backwards ? n - 1 - i : i]);
+		p = join(rig, true, n);
+		CU_ASSERT_TRUE(is_outside(rig, p.from) && l4_right(&p));
+
+		q = packet_of(proto,
+			      proto == IPPROTO_ICMP ? (struct end){server.addr, p.from.port}
+						    : server,
+			      p.from, 1600);
+		if (proto == IPPROTO_ICMP)
+			as_reply(&q);
+		n = cut(&q, (uint16_t)(100 + k), pieces);
+		for (unsigned i = 0; i < n; i++)
+			packet_send(rig, &s, false, i % n_workers,
+				    &pieces[backwards ? n - 1 - i : i]);
+		q = join(rig, false, n);
+		CU_ASSERT_TRUE(end_eq(q.to, ue_end(&s, 5000)) && l4_right(&q));
+	}
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_made), 1);
+	rig_session_del(rig, &s);
+
+	// Without anybody for them they end, all.
+	for (unsigned i = 0; i < n; i++)
+		packet_send(rig, &s, false, i % n_workers, &pieces[i]);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_no_session), n);
+	nat_end(rig);
+}
+
+static void test_fragments(void)
+{
+	static const uint8_t protos[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
+
+	for (unsigned i = 0; i < 12; i++)
+		fragments_row(1 + i % 2, protos[i / 4], i / 2 % 2);
+}
+
+// --- errors ----------------------------------------------------------------------------------------------
+
+// The error of `from` about a packet, to its sender, quoting so many bytes.
+static struct packet error_of(rte_be32_t from, const struct packet *about, uint32_t quote)
+{
+	struct packet p = {.proto = IPPROTO_ICMP};
+	uint8_t *icmp = p.ip + IP4_BYTES;
+
+	quote = RTE_MIN(quote, about->bytes);
+	memcpy(icmp + ICMP_BYTES, about->ip, quote);
+	icmp[0] = ICMP4_TYPE_UNREACHABLE;
+	icmp[1] = ICMP4_FRAGMENT_NEEDED;
+	be32_put(icmp + 4, 1280);
+	uint16_t cksum = cksum_finish(cksum_bytes(icmp, ICMP_BYTES + quote));
+	memcpy(icmp + 2, &cksum, sizeof(cksum));
+	ip4_write((struct ip4_head *)p.ip, from, about->from.addr, IPPROTO_ICMP,
+		  ICMP_BYTES + quote);
+	p.bytes = IP4_BYTES + ICMP_BYTES + quote;
+	return p;
+}
+
+// The quote is what was sent, but for TTL and checksum of its IP header.
+static void check_quote(const struct packet *error, const struct packet *sent)
+{
+	uint32_t quote = error->bytes - IP4_BYTES - ICMP_BYTES;
+	struct packet quoted = {.bytes = quote};
+
+	CU_ASSERT_TRUE_FATAL(error->bytes > IP4_BYTES + ICMP_BYTES + IP4_BYTES);
+	memcpy(quoted.ip, error->ip + IP4_BYTES + ICMP_BYTES, quote);
+	CU_ASSERT_EQUAL(ip4_sum_ok(ip4_sum((const struct ip4_head *)quoted.ip)), true);
+	quoted.ip[8] = sent->ip[8];
+	memcpy(quoted.ip + 10, sent->ip + 10, 2);
+	CU_ASSERT_EQUAL(memcmp(quoted.ip, sent->ip, quote), 0);
+}
+
+static void errors_row(unsigned n_workers, uint8_t proto, uint32_t quote)
+{
+	struct nat_pool_conf pool = pool_of(32);
+	struct rig *rig = nat_rig(n_workers, &pool);
+	struct end server = end_of(RIG_SERVER, 53);
+	rte_be32_t router = rig_addr("203.0.113.1").v4;
+	struct packet sent, left, error, got;
+	struct rig_session s;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	sent = packet_of(proto, ue_end(&s, 5000), server, 100);
+	packet_send(rig, &s, true, 0, &sent);
+	left = packet_recv(rig, true);
+
+	// A router on the way tells of what the UE sent.
+	error = error_of(router, &left, quote);
+	packet_send(rig, &s, false, n_workers - 1, &error);
+	got = packet_recv(rig, false);
+	CU_ASSERT_NOT_EQUAL_FATAL(got.bytes, 0);
+	CU_ASSERT_TRUE(got.from.addr == router && got.to.addr == s.ue_v4.v4);
+	check_quote(&got, &sent);
+
+	// The UE tells of what it got.
+	sent = packet_of(proto,
+			 proto == IPPROTO_ICMP ? (struct end){server.addr, left.from.port} : server,
+			 left.from, 100);
+	if (proto == IPPROTO_ICMP)
+		as_reply(&sent);
+	packet_send(rig, &s, false, 0, &sent);
+	got = packet_recv(rig, false);
+	error = error_of(s.ue_v4.v4, &got, quote);
+	((struct ip4_head *)error.ip)->dst = server.addr;
+	ip4_sum_right(error.ip);
+	packet_send(rig, &s, true, 0, &error);
+	error = packet_recv(rig, true);
+	CU_ASSERT_NOT_EQUAL_FATAL(error.bytes, 0);
+	CU_ASSERT_TRUE(error.from.addr == left.from.addr && error.to.addr == server.addr);
+	check_quote(&error, &sent);
+
+	// About nothing known neither goes anywhere.
+	left.from.port ^= 2;
+	be16_put(left.ip + IP4_BYTES + (proto == IPPROTO_ICMP ? 4 : 0), left.from.port);
+	error = error_of(router, &left, quote);
+	packet_send(rig, &s, false, 0, &error);
+	CU_ASSERT_EQUAL(packet_recv(rig, false).bytes, 0);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_nat_no_mapping), 1);
+	be16_put(got.ip + IP4_BYTES + (proto == IPPROTO_ICMP ? 4 : 2), 5002);
+	error = error_of(s.ue_v4.v4, &got, quote);
+	((struct ip4_head *)error.ip)->dst = server.addr;
+	ip4_sum_right(error.ip);
+	packet_send(rig, &s, true, 0, &error);
+	CU_ASSERT_EQUAL(packet_recv(rig, true).bytes, 0);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_nat_unsupported), 1);
+	rig_session_del(rig, &s);
+	nat_end(rig);
+}
+
+static void test_errors(void)
+{
+	static const uint8_t protos[] = {IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
+
+	for (unsigned i = 0; i < 12; i++)
+		errors_row(1 + i % 2, protos[i / 4], i / 2 % 2 ? IP4_BYTES + 8 : 1000);
+}
+
+// Our own errors: about a hop too many to the UE, about a packet too long for its tunnel to the server.
+static void test_own_errors(void)
+{
+	struct nat_pool_conf pool = pool_of(32);
+	struct rig *rig = nat_rig(1, &pool);
+	struct end server = end_of(RIG_SERVER, 53);
+	struct packet sent, got, left;
+	struct rig_session s;
+
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	left = go_up(rig, &s, IPPROTO_UDP, 5000, server);
+	sent = packet_of(IPPROTO_UDP, ue_end(&s, 5000), server, 100);
+	((struct ip4_head *)sent.ip)->ttl = 1;
+	ip4_sum_right(sent.ip);
+	packet_send(rig, &s, true, 0, &sent);
+	got = packet_recv(rig, false);
+	warp_ms(rig, 10); // errors are few at the start
+	CU_ASSERT_EQUAL(got.ip[IP4_BYTES], ICMP4_TYPE_TIME_EXCEEDED);
+	CU_ASSERT_EQUAL(got.to.addr, s.ue_v4.v4);
+	check_quote(&got, &sent);
+
+	sent = packet_of(IPPROTO_UDP, server, left.from, 1470); // forbids to be cut
+	packet_send(rig, &s, false, 0, &sent);
+	got = packet_recv(rig, true);
+	CU_ASSERT_EQUAL(got.ip[IP4_BYTES], ICMP4_TYPE_UNREACHABLE);
+	CU_ASSERT_EQUAL(got.to.addr, server.addr);
+	check_quote(&got, &sent);
+	rig_session_del(rig, &s);
+	nat_end(rig);
+}
+
+// --- from UE to UE ---------------------------------------------------------------------------------------
+
+// By the other's address outside each sees the other's outside, whole packets and fragments, its own too (RFC 4787 6).
+static void hairpin_row(unsigned n_workers, bool itself)
+{
+	struct nat_pool_conf pool = pool_of(31);
+	struct rig *rig = nat_rig(n_workers, &pool);
+	struct rig_session s[2];
+	static struct packet pieces[8];
+	struct end outside[2], server = end_of(RIG_SERVER, 53);
+	unsigned n, n_sessions = itself ? 1 : 2;
+	struct packet p;
+
+	for (unsigned i = 0; i < n_sessions; i++)
+		rig_session_add(rig, i, NULL, &s[i]);
+	if (itself)
+		s[1] = s[0];
+	rig_resolve(rig);
+	for (unsigned i = 0; i < 2; i++)
+		outside[i] = go_up(rig, &s[i], IPPROTO_UDP, (uint16_t)(5000 + i), server).from;
+	for (unsigned k = 0; k < 6; k++) {
+		unsigned from = k % 2, to = !from;
+
+		p = packet_of(IPPROTO_UDP, ue_end(&s[from], (uint16_t)(5000 + from)), outside[to],
+			      40);
+		packet_send(rig, &s[from], true, k % n_workers, &p);
+		p = packet_recv(rig, false);
+		CU_ASSERT_TRUE(p.bytes && end_eq(p.from, outside[from]));
+		CU_ASSERT_TRUE(end_eq(p.to, ue_end(&s[to], (uint16_t)(5000 + to))));
+	}
+	p = packet_of(IPPROTO_UDP, ue_end(&s[0], 5000), outside[1], 1600);
+	n = cut(&p, 9, pieces);
+	for (unsigned i = 0; i < n; i++)
+		packet_send(rig, &s[0], true, i % n_workers, &pieces[i]);
+	p = join(rig, false, n);
+	CU_ASSERT_TRUE(end_eq(p.from, outside[0]) && l4_right(&p));
+	CU_ASSERT_EQUAL(chain_drain(rig, RIG_N6), 0);
+
+	// Where nobody is, nothing is sent that would come back.
+	outside[1].port ^= 4096;
+	p = packet_of(IPPROTO_UDP, ue_end(&s[0], 5000), outside[1], 40);
+	packet_send(rig, &s[0], true, 0, &p);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_no_session), 1);
+	for (unsigned i = 0; i < n_sessions; i++)
+		rig_session_del(rig, &s[i]);
+	nat_end(rig);
+}
+
+static void test_hairpin(void)
+{
+	for (unsigned i = 0; i < 4; i++)
+		hairpin_row(1 + i % 2, i / 2);
+}
+
+// By its own address a UE reaches another, which answers by that.
+static void test_inside(void)
+{
+	struct nat_pool_conf pool = pool_of(31);
+	struct rig *rig = nat_rig(2, &pool);
+	struct rig_session s[2];
+	struct packet p, q;
+
+	for (unsigned i = 0; i < 2; i++)
+		rig_session_add(rig, i, NULL, &s[i]);
+	rig_resolve(rig);
+	for (unsigned k = 0; k < 3; k++) {
+		p = packet_of(IPPROTO_UDP, ue_end(&s[0], 5000), ue_end(&s[1], 6000), 40);
+		packet_send(rig, &s[0], true, 0, &p);
+		p = packet_recv(rig, false);
+		CU_ASSERT_TRUE(p.bytes && is_outside(rig, p.from));
+		CU_ASSERT_TRUE(end_eq(p.to, ue_end(&s[1], 6000)));
+		q = packet_of(IPPROTO_UDP, ue_end(&s[1], 6000), p.from, 40);
+		packet_send(rig, &s[1], true, 1, &q);
+		q = packet_recv(rig, false);
+		CU_ASSERT_TRUE(q.bytes && end_eq(q.from, ue_end(&s[1], 6000)));
+		CU_ASSERT_TRUE(end_eq(q.to, ue_end(&s[0], 5000)));
+	}
+	for (unsigned i = 0; i < 2; i++)
+		rig_session_del(rig, &s[i]);
+	nat_end(rig);
+}
+
+// --- redirected ------------------------------------------------------------------------------------------
+
+static void redirect_set(struct rig *rig, struct rig_session *s, const char *to)
+{
+	struct rules *rules = rig_rules_new(0);
+
+	for (unsigned i = 0; to && i < rules->n_fars; i++)
+		if (rules->fars[i].destination != IF_ACCESS)
+			rules->fars[i].redirect =
+				(struct redirect_rule){.v4.s_addr = rig_addr(to).v4, .port = 8080};
+	rig_session_change(rig, s, rules);
+	rules_free(rules);
+}
+
+// The UE speaks to the server, hears from it, and both see nothing of `at`, where it really is.
+static void check_way(struct rig *rig, const struct rig_session *s, struct end server,
+		      struct end at, struct end outside)
+{
+	struct packet p = go_up(rig, s, IPPROTO_UDP, 5000, server);
+
+	CU_ASSERT_TRUE(p.bytes && end_eq(p.to, at) && end_eq(p.from, outside));
+	p = go_down(rig, s, IPPROTO_UDP, at, outside, 0);
+	CU_ASSERT_TRUE(p.bytes && end_eq(p.from, server) && end_eq(p.to, ue_end(s, 5000)));
+}
+
+// A flow that is redirected, elsewhere, and no more, keeps its port outside.
+static void redirect_row(enum nat_filter filter)
+{
+	struct nat_pool_conf pool = pool_of(32);
+	struct rig_conf conf = {.n_workers = 1,
+				.n_slots = 64,
+				.n_tunnels = 16,
+				.services = SERVICES_NAT,
+				.nat = &pool,
+				.redirects = true};
+	struct end server = end_of(RIG_SERVER, 53), portal = end_of(OTHER, 8080);
+	struct end other = end_of("203.0.113.10", 8080), outside;
+	struct rig_session s;
+	struct rig *rig;
+
+	pool.filter = filter;
+	clock_stop();
+	rig = rig_new(&conf);
+	rig_resolve(rig);
+	rig_session_add(rig, 0, NULL, &s);
+	rig_resolve(rig);
+	redirect_set(rig, &s, OTHER);
+	outside = go_up(rig, &s, IPPROTO_UDP, 5000, server).from;
+	CU_ASSERT_TRUE(is_outside(rig, outside));
+	for (unsigned i = 0; i < 2; i++) {
+		check_way(rig, &s, server, portal, outside);
+		check_way(rig, &s, server, portal, outside);
+		redirect_set(rig, &s, "203.0.113.10");
+		check_way(rig, &s, server, other, outside);
+		redirect_set(rig, &s, NULL);
+		check_way(rig, &s, server, server, outside);
+		redirect_set(rig, &s, OTHER);
+	}
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_made), 1);
+	CU_ASSERT_EQUAL(mappings(rig), 1);
+	rig_session_del(rig, &s);
+	nat_end(rig);
+}
+
+static void test_redirect(void)
+{
+	redirect_row(NAT_FILTER_NONE);
+	redirect_row(NAT_FILTER_ADDRESS);
+	redirect_row(NAT_FILTER_PORT);
+}
+
+static CU_TestInfo tests[] = {
+	{"both directions", test_both},
+	{"what is left alone", test_left_alone},
+	{"mapping and filtering", test_modes},
+	{"no port left", test_exhausted},
+	{"ports of evicted flows", test_eviction},
+	{"what cannot be translated", test_unsupported},
+	{"fragments", test_fragments},
+	{"ICMP errors", test_errors},
+	{"our own ICMP errors", test_own_errors},
+	{"from UE to UE by outside addresses", test_hairpin},
+	{"from UE to UE by their own", test_inside},
+	{"redirected", test_redirect},
+	CU_TEST_INFO_NULL,
+};
+
+UNIT_MAIN("NAT through the data path")
