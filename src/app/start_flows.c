@@ -12,8 +12,11 @@ static_assert(CONFIG_NIS_MAX <= FLOW_PROFILES, "each network instance is a profi
 // The bits of the words of network_instances.services, by the words' bits. What redirects comes with the rules of
 // sessions (service_chain()).
 static const uint64_t services[] = {
-	SERVICE_MASK(l4_lifecycle), SERVICE_MASK(acl), 0,
+	SERVICE_MASK(l4_lifecycle),
+	SERVICE_MASK(acl),
+	0,
 	SERVICE_MASK(tcp_check) | SERVICE_MASK(l4_lifecycle), // for flows of other protocols
+	SERVICE_MASK(nat_in) | SERVICE_MASK(nat_out) | SERVICE_MASK(l4_lifecycle),
 };
 
 uint64_t upf_flow_services(const struct config_ni *ni)
@@ -78,6 +81,53 @@ void upf_flows_fill(struct upf *upf, struct flows_conf *ret)
 		.words = dispatch_order()->words,
 		.state_bytes = dispatch_order()->state_bytes,
 	};
+}
+
+static void nat_pool_fill(const struct config_ni *ni, struct nat_pool_conf *ret)
+{
+	static const enum nat_filter filters[] = {
+		[CONFIG_NAT_FILTER_ENDPOINT] = NAT_FILTER_NONE,
+		[CONFIG_NAT_FILTER_ADDRESS] = NAT_FILTER_ADDRESS,
+		[CONFIG_NAT_FILTER_PORT] = NAT_FILTER_PORT,
+	};
+
+	*ret = (struct nat_pool_conf){
+		.addrs = ni->nat_pool[0],
+		.iface = (uint8_t)ni->iface,
+		.port_low = (uint16_t)ni->nat_port_low,
+		.port_high = (uint16_t)ni->nat_port_high,
+		.block_ports = (uint16_t)ni->nat_block_ports,
+		.blocks_per_session = (uint8_t)ni->nat_blocks,
+		.map_by_remote = ni->nat_mapping == CONFIG_NAT_MAP_ADDRESS,
+		.filter = filters[ni->nat_filtering],
+	};
+}
+
+int upf_nat_make(struct upf *upf)
+{
+	for (unsigned i = 0; i < upf->config.n_nis; i++) {
+		const struct config_ni *ni = &upf->config.nis[i];
+		struct nat_pool_conf conf;
+
+		if (!ni->n_nat_pool)
+			continue;
+		nat_pool_fill(ni, &conf);
+		if (nat_pool_init(&upf->nat.pools[i], &conf) != 0) {
+			log_error("network_instances: %s: no memory for nat_pool: raise "
+				  "eal.memory_mb",
+				  ni->name);
+			return -1;
+		}
+		upf->nat.n = i + 1;
+		locator_outside_add(upf->locator, ni->iface, &conf.addrs);
+	}
+	return 0;
+}
+
+void upf_nat_free(struct upf *upf)
+{
+	for (unsigned i = 0; i < upf->nat.n; i++)
+		nat_pool_fini(&upf->nat.pools[i]);
 }
 
 int upf_acls_make(struct upf *upf)

@@ -120,17 +120,20 @@ static int steer_pools(struct upf *upf)
 {
 	const struct config *c = &upf->config;
 
-	for (unsigned i = 0; i < c->n_nis; i++)
-		for (unsigned k = 0; k < c->nis[i].n_pools; k++) {
-			int rc = port_ue_prefix_add(upf->ifaces[c->nis[i].iface],
-						    &c->nis[i].pools[k]);
+	for (unsigned i = 0; i < c->n_nis; i++) {
+		const struct config_ni *ni = &c->nis[i];
+		int rc = 0;
 
-			if (rc != 0) {
-				log_error("%s: cannot steer the pools of %s: %s",
-					  c->nis[i].interface, c->nis[i].name, strerror(-rc));
-				return -1;
-			}
+		for (unsigned k = 0; k < ni->n_pools && rc == 0; k++)
+			rc = port_ue_prefix_add(upf->ifaces[ni->iface], &ni->pools[k]);
+		if (rc == 0 && ni->n_nat_pool)
+			rc = port_ue_prefix_add(upf->ifaces[ni->iface], &ni->nat_pool[0]);
+		if (rc != 0) {
+			log_error("%s: cannot steer the pools of %s: %s", ni->interface, ni->name,
+				  strerror(-rc));
+			return -1;
 		}
+	}
 	return 0;
 }
 

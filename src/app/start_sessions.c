@@ -236,6 +236,7 @@ static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *t
 
 	upf_flows_fill(upf, &conf.flows);
 	conf.acls = upf->acls;
+	conf.nat = upf->nat.n ? &upf->nat : NULL;
 	upf->control.workers[id] = worker_new(&conf);
 	if (!upf->control.workers[id])
 		return no_memory("a worker's tables");
@@ -516,8 +517,8 @@ int upf_sessions_make(struct upf *upf)
 	if (rule_arena_init(&upf->arena,
 			    (size_t)c->sessions.max * ARENA_BYTES_EACH + ARENA_BYTES_MORE) != 0)
 		return no_memory("rules");
-	if (qsbr_make(upf) != 0 || locator_make(upf) != 0 || ue_pools_make(upf) != 0 ||
-	    workers_make(upf) != 0 || neigh_make(upf) != 0)
+	if (qsbr_make(upf) != 0 || locator_make(upf) != 0 || upf_nat_make(upf) != 0 ||
+	    ue_pools_make(upf) != 0 || workers_make(upf) != 0 || neigh_make(upf) != 0)
 		return -1;
 	for (unsigned i = 0; i < upf->n_workers; i++)
 		upf->control.workers[i]->routes = neigh_routes(upf->control.neigh);
@@ -541,6 +542,7 @@ void upf_sessions_free(struct upf *upf)
 	ue_pools_free(upf->ue_pools);
 	rule_arena_fini(&upf->arena);
 	upf_acls_free(upf);
+	upf_nat_free(upf);
 	rte_free(upf->qsbr);
 }
 

@@ -43,6 +43,7 @@ struct upf {
 	struct predefined_rule predefined[PREDEFINED_MAX_RULES];
 	struct flow_profile_conf flow_profiles[CONFIG_NIS_MAX];
 	struct acl acls[FLOW_PROFILES]; // by network instance
+	struct nat_pools nat;
 
 	// Workers, neighbours, and the rings between them and the control thread.
 	struct control control;
@@ -77,6 +78,9 @@ void upf_flows_fill(struct upf *upf, struct flows_conf *ret);
 uint64_t upf_flow_services(const struct config_ni *ni);
 int upf_acls_make(struct upf *upf);
 void upf_acls_free(struct upf *upf);
+// After the locator; freed after the workers.
+int upf_nat_make(struct upf *upf);
+void upf_nat_free(struct upf *upf);
 // start_sessions.c: tables, workers, N4.
 int upf_sessions_make(struct upf *upf);
 void upf_sessions_free(struct upf *upf);

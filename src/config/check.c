@@ -299,16 +299,22 @@ static void handlers_default(struct load *l, struct config_ni *ni)
 		ni->on_icmp_error = FLOW_HANDLER_flow;
 }
 
-// What passes by the services passes by the list, too.
+// What passes by the services passes by the list, and by the translation, too.
 static void check_handlers(struct load *l, const struct config_ni *ni)
 {
 	const uint32_t *handlers[] = {&ni->on_unknown_protocol, &ni->on_icmp_error,
 				      &ni->on_overflow};
 
-	for (unsigned i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
-		if (ni->services & CONFIG_SERVICE_ACL && *handlers[i] == FLOW_HANDLER_pass)
+	for (unsigned i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++) {
+		if (*handlers[i] != FLOW_HANDLER_pass)
+			continue;
+		if (ni->services & CONFIG_SERVICE_ACL)
 			load_error_at(l, handlers[i], "network_instances",
 				      "pass would let packets through that acl denies");
+		if (ni->services & CONFIG_SERVICE_NAT)
+			load_error_at(l, handlers[i], "network_instances",
+				      "pass would let packets leave with their UE's own address");
+	}
 	if (ni->on_overflow == FLOW_HANDLER_flow)
 		load_error_at(l, &ni->on_overflow, "network_instances",
 			      "no flow can be made where there may be no more; say drop or pass");
@@ -331,6 +337,7 @@ static void check_nis(struct load *l)
 		check_acl(l, ni);
 		handlers_default(l, ni);
 		check_handlers(l, ni);
+		load_check_nat(l, ni, found);
 		for (uint32_t p = 0; p < ni->n_pools && found; p++) {
 			check_pool(l, ni, &ni->pools[p], &entries);
 			check_pool_overlap(l, i, p);

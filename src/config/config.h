@@ -146,6 +146,18 @@ struct config_iface {
 #define CONFIG_SERVICE_ACL (1u << 1)
 #define CONFIG_SERVICE_REDIRECT (1u << 2) // for those of sessions that an SMF redirects
 #define CONFIG_SERVICE_TCP_CHECK (1u << 3)
+#define CONFIG_SERVICE_NAT (1u << 4)
+
+enum config_nat_mapping {
+	CONFIG_NAT_MAP_ENDPOINT,
+	CONFIG_NAT_MAP_ADDRESS,
+};
+
+enum config_nat_filtering {
+	CONFIG_NAT_FILTER_ENDPOINT,
+	CONFIG_NAT_FILTER_ADDRESS,
+	CONFIG_NAT_FILTER_PORT,
+};
 
 struct config_ni {
 	char name[101];
@@ -165,6 +177,13 @@ struct config_ni {
 	uint32_t on_unknown_protocol, on_icmp_error, on_overflow; // enum flow_handler
 	char acl[CONFIG_ACL_MAX][160];                            // each parses (rules/acl.h)
 	uint32_t n_acl;
+	struct prefix nat_pool[1];
+	uint32_t n_nat_pool; // 0: its UEs are not behind NAT
+	uint32_t nat_port_low, nat_port_high;
+	uint32_t nat_block_ports;
+	uint32_t nat_blocks; // of a session
+	enum config_nat_mapping nat_mapping;
+	enum config_nat_filtering nat_filtering;
 };
 
 struct config_flows {

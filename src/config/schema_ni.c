@@ -55,13 +55,13 @@ const struct schema_key schema_ni[] = {
 	{.name = "services",
 	 .type = SCHEMA_FLAGS,
 	 FIELD(config_ni, services),
-	 WORDS("l4_lifecycle", "acl", "redirect", "tcp_check"),
-	 .shown = "[tcp_check, acl]",
+	 WORDS("l4_lifecycle", "acl", "redirect", "tcp_check", "nat"),
+	 .shown = "[tcp_check, acl, nat]",
 	 .help = "What is done for the flows of its sessions, in an order of its own (show services). "
 		 "l4_lifecycle: a flow lives as long as it is used. acl: none begins that the list of that name "
-		 "does not allow. redirect: where an SMF redirects traffic to other addresses. tcp_check: TCP "
-		 "connections are followed, and what belongs to none is dropped; includes l4_lifecycle for the "
-		 "others."},
+		 "does not allow. redirect: where an SMF redirects traffic. tcp_check: TCP connections are "
+		 "followed, and what belongs to none is dropped. nat: outside, UEs have addresses of nat_pool. "
+		 "Both include l4_lifecycle."},
 	{.name = "acl",
 	 .type = SCHEMA_TEXTS,
 	 LIST(config_ni, acl, n_acl),
@@ -71,6 +71,49 @@ const struct schema_key schema_ni[] = {
 		 "out\"), from the network's side to the UE's, for both directions. The first that matches a "
 		 "packet decides; what none matches is denied. Once a packet of a flow is allowed, so is "
 		 "all of the flow."},
+	{.name = "nat_pool",
+	 .type = SCHEMA_PREFIXES,
+	 LIST(config_ni, nat_pool, n_nat_pool),
+	 .need_len = true,
+	 .need_network = true,
+	 .shown = "203.0.113.0/28",
+	 .help = "The IPv4 addresses that its UEs have outside with service nat. The network must route them "
+		 "to Sluice."},
+	{.name = "nat_port_low",
+	 .type = SCHEMA_INT,
+	 FIELD(config_ni, nat_port_low),
+	 RANGE(1, 65535, "1024"),
+	 .help = "The first of the ports, and echo identifiers, that are used of each address."},
+	{.name = "nat_port_high",
+	 .type = SCHEMA_INT,
+	 FIELD(config_ni, nat_port_high),
+	 RANGE(1, 65535, "65535"),
+	 .help = "The last of them."},
+	{.name = "nat_block_ports",
+	 .type = SCHEMA_INT,
+	 FIELD(config_ni, nat_block_ports),
+	 RANGE(64, 4096, "512"),
+	 .pow2 = true,
+	 .help = "Ports that a UE gets at a time, of each protocol. Blocks are shared out among the workers."},
+	{.name = "nat_blocks",
+	 .type = SCHEMA_INT,
+	 FIELD(config_ni, nat_blocks),
+	 RANGE(1, 8, "4"),
+	 .help = "Blocks that a UE may have at a time, all of one address. What needs more is dropped."},
+	{.name = "nat_mapping",
+	 .type = SCHEMA_ENUM,
+	 FIELD(config_ni, nat_mapping),
+	 .def = "endpoint_independent",
+	 WORDS("endpoint_independent", "address_dependent"),
+	 .help = "Whether a UE's port is one port outside for all that it speaks to, or another one for each "
+		 "address (RFC 4787 4.1)."},
+	{.name = "nat_filtering",
+	 .type = SCHEMA_ENUM,
+	 FIELD(config_ni, nat_filtering),
+	 .def = "endpoint_independent",
+	 WORDS("endpoint_independent", "address_dependent", "address_and_port_dependent"),
+	 .help = "Who may send to a port that a UE has opened outside: anybody, addresses that it has sent to "
+		 "from there, or addresses and ports (RFC 4787 5)."},
 	{.name = "flows",
 	 .type = SCHEMA_INT,
 	 FIELD(config_ni, flows),

@@ -27,6 +27,7 @@ command_fn cmd_show_services;
 command_fn cmd_show_predefined_rules;
 command_fn cmd_show_config;
 command_fn cmd_show_flows;
+command_fn cmd_show_nat;
 command_fn cmd_clear_flow;
 command_fn cmd_clear_flows;
 

@@ -16,8 +16,8 @@
 enum { ARG_FROM, ARG_LIMIT, ARG_UE }; // of show flows, as in commands.c
 
 static const char *const columns[] = {
-	"id",    "seid",  "kind",   "protocol", "ue",    "remote", "began",
-	"class", "state", "age_ms", "left_ms",  "chain", NULL,
+	"id",    "seid",  "kind",   "protocol", "ue",    "remote",  "began",
+	"class", "state", "age_ms", "left_ms",  "chain", "outside", NULL,
 };
 
 static const char *const classes[FLOW_CLASSES] = {
@@ -113,6 +113,17 @@ static void chain_put(struct reply *r, const struct service_order *order, uint64
 	reply_list_close(r);
 }
 
+static void outside_put(struct reply *r, const struct flow_row *row)
+{
+	struct strbuf outside = {0}, remote = {0};
+
+	if (row->has_outside)
+		flow_key_print(&row->outside, row->v6, &outside, &remote);
+	reply_str(r, NULL, row->has_outside ? strbuf_text(&outside) : NULL);
+	strbuf_fini(&outside);
+	strbuf_fini(&remote);
+}
+
 static void row_put(struct call *call, unsigned worker, const struct flow_row *row)
 {
 	struct strbuf ue = {0}, remote = {0};
@@ -132,6 +143,7 @@ static void row_put(struct call *call, unsigned worker, const struct flow_row *r
 	reply_uint(r, NULL, row->age_ms);
 	reply_uint(r, NULL, row->left_ms);
 	chain_put(r, call->view->services, row->chain);
+	outside_put(r, row);
 	strbuf_fini(&ue);
 	strbuf_fini(&remote);
 }

@@ -15,6 +15,12 @@
 
 #define NAME_MAX_BYTES 64
 
+// The argument of commands that show pages.
+#define LIMIT                                                                                      \
+	{                                                                                          \
+		.keyword = "limit", .name = "N", .type = COMMAND_NUMBER, .max = CTL_ROWS_MAX       \
+	}
+
 const struct command commands[] = {
 	{
 		.words = "help",
@@ -51,10 +57,7 @@ const struct command commands[] = {
 	{
 		.words = "show sessions",
 		.args = {{.keyword = "from", .name = "SEID", .type = COMMAND_SEID},
-			 {.keyword = "limit",
-			  .name = "N",
-			  .type = COMMAND_NUMBER,
-			  .max = CTL_ROWS_MAX},
+			 LIMIT,
 			 {.keyword = "ue", .name = "ADDRESS", .type = COMMAND_ADDR}},
 		.help = "PFCP sessions, a page at a time",
 		.run = cmd_show_sessions,
@@ -68,13 +71,16 @@ const struct command commands[] = {
 	{
 		.words = "show flows",
 		.args = {{.keyword = "from", .name = "ID", .type = COMMAND_SEID},
-			 {.keyword = "limit",
-			  .name = "N",
-			  .type = COMMAND_NUMBER,
-			  .max = CTL_ROWS_MAX},
+			 LIMIT,
 			 {.keyword = "ue", .name = "ADDRESS", .type = COMMAND_ADDR}},
 		.help = "flows of all sessions or of a UE's, a page at a time",
 		.run = cmd_show_flows,
+	},
+	{
+		.words = "show nat",
+		.args = {{.keyword = "from", .name = "NEXT", .type = COMMAND_SEID}, LIMIT},
+		.help = "blocks of outside ports that UEs behind NAT have, and how many of them are used",
+		.run = cmd_show_nat,
 	},
 	{
 		.words = "show drops",
@@ -112,10 +118,7 @@ const struct command commands[] = {
 			  .name = "NUMBER",
 			  .type = COMMAND_NUMBER,
 			  .max = UINT16_MAX},
-			 {.keyword = "limit",
-			  .name = "N",
-			  .type = COMMAND_NUMBER,
-			  .max = CTL_ROWS_MAX}},
+			 LIMIT},
 		.help = "applications with their PFDs, a page at a time",
 		.run = cmd_show_applications,
 	},

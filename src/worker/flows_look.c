@@ -41,6 +41,8 @@ static void row_fill(const struct worker *w, uint32_t number, struct flow_row *r
 		.class = (uint8_t)flow_class_of(flow),
 		.v6 = flow->flags & FLOW_F_V6,
 		.up = flow->flags & FLOW_F_UP,
+		.outside = flows->table.cold[number].second,
+		.has_outside = flow->flags & FLOW_F_NAT,
 	};
 }
 

@@ -19,11 +19,13 @@ struct flow_row {
 	uint64_t id;
 	uint64_t chain;
 	struct flow_key key;
+	struct flow_key outside; // what its UE's side is outside, if has_outside
 	uint32_t age_ms, left_ms;
 	const char
 		*word; // what its first service that tells anything says, for good; NULL: none does
 	uint8_t class; // enum flow_class (flows.h)
 	bool v6, up;   // up: it began on the access side
+	bool has_outside;
 };
 
 struct flows_look {

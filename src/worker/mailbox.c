@@ -197,6 +197,9 @@ static int carry_out(struct worker *w, struct mail *mail)
 		return 0;
 	case MAIL_FLOWS_LOOK:
 		return flows_look(w, &mail->flows);
+	case MAIL_NAT_LOOK:
+		nat_look(w, &mail->nat);
+		return 0;
 	case MAIL_FLOW_CLEAR:
 		return flows_clear_one(w, &mail->flows);
 	case MAIL_FLOWS_CLEAR: // work() does it

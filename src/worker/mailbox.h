@@ -15,6 +15,7 @@
 #include "session/session.h"
 #include "worker/buffer.h"
 #include "worker/flows_look.h"
+#include "worker/nat_look.h"
 
 struct worker;
 
@@ -33,6 +34,7 @@ enum mail_type {
 	MAIL_FLOWS_LOOK,   // flows: a page of them
 	MAIL_FLOW_CLEAR,   // flows.id: end this one
 	MAIL_FLOWS_CLEAR,  // flows: end these
+	MAIL_NAT_LOOK,     // nat: a page of blocks
 	MAIL_NOTHING,      // only comes back: every mail before it has been carried out
 };
 
@@ -64,6 +66,7 @@ struct mail {
 			struct peer peer;
 		} peer;
 		struct flows_look flows;
+		struct nat_look nat;
 	};
 	// Called on the control thread when the mail is back; it owns the mail then. NULL: just freed.
 	void (*done)(struct mail *mail, void *ctx);

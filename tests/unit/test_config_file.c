@@ -163,6 +163,20 @@ static const struct {
 	  "more; say drop or pass"}},
 	{TOP ACCESS CORE NI "    services: [acl]\n    acl: [allow all]\n",
 	 {"t:18:11: network_instances[0].acl[0]: \"allow all\" too short"}},
+	{TOP ACCESS CORE NI "    services: [nat]\n    nat_pool: 203.0.113.0/28\n", {NULL}},
+	{TOP ACCESS CORE NI "    services: [nat]\n",
+	 {"t:17:15: network_instances[0].services: service nat needs nat_pool: the addresses that UEs "
+	  "have outside"}},
+	{TOP ACCESS CORE NI "    nat_pool: 203.0.113.0/28\n",
+	 {"t:17:15: network_instances[0].nat_pool: nat_pool is used only where services has nat"}},
+	{TOP ACCESS CORE NI "    services: [nat]\n    nat_pool: 198.51.0.0/20\n",
+	 {"t:18:15: network_instances[0].nat_pool: must be an IPv4 prefix of 22 bits or more"}},
+	{TOP ACCESS CORE NI "    services: [nat]\n    nat_pool: \"2001:db8::/64\"\n",
+	 {"t:18:15: network_instances[0].nat_pool: must be an IPv4 prefix of 22 bits or more"}},
+	{TOP ACCESS CORE NI
+	 "    services: [nat]\n    nat_pool: 203.0.113.0/28\n    nat_port_high: 1500\n",
+	 {"t:19:20: network_instances[0].nat_port_high: no whole block of 512 ports lies in 1024 to "
+	  "1500"}},
 	{TOP ACCESS CORE NI "    services: [l4_lifecycle]\nflows: {max: 16000000}\n",
 	 {"t: eal.memory_mb: 512 is too little: 1 x 22528 mbufs and 65536 sessions with flows need "
 	  "more than 4089"}},

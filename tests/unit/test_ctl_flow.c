@@ -179,7 +179,8 @@ static void test_row(void)
 			     "\"remote\":\"192.0.2.10:53\",\"began\":\"up\","
 			     "\"class\":\"embryonic\",\"state\":null,\"age_ms\":1"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"left_ms\":35"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"chain\":[\"l4_lifecycle\"]}],\"next\":null}\n"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(text, "\"chain\":[\"l4_lifecycle\"],\"outside\":null}],\"next\":null}\n"));
 	close_all();
 }
 
@@ -299,9 +300,66 @@ static void test_session(void)
 	close_all();
 }
 
+// Blocks of outside ports of both workers, a page at a time; a session's UE and its ports in use stand beside them.
+static void test_nat(void)
+{
+	struct nat_pool_conf conf = {.addrs = {.len = 31},
+				     .port_low = 1024,
+				     .port_high = 1024 + 4 * 64 - 1,
+				     .block_ports = 64,
+				     .blocks_per_session = 1};
+	static struct nat_pools pools = {.n = 1};
+	char line[64] = "show nat limit 3";
+	unsigned rows = 0, pages = 0;
+	int status;
+
+	open_all();
+	CU_ASSERT_STRING_EQUAL(ask("show nat", &status), "{\"blocks\":[],\"next\":null}\n");
+	conf.addrs.addr = addr_v4(RTE_BE32(0xc6336400));
+	CU_ASSERT_EQUAL_FATAL(nat_pool_init(&pools.pools[0], &conf), 0);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		struct worker *w = workers[i];
+
+		CU_ASSERT_EQUAL_FATAL(
+			nat_init(&w->nat, &pools, i, WORKERS, 16, SLOTS, SOCKET_ID_ANY), 0);
+		for (uint32_t slot = 0; slot < SLOTS; slot++) {
+			struct nat_place place;
+
+			w->table.up[slot].up.ue_v4 = RTE_BE32(0x0a2d0000 + slot + 1);
+			CU_ASSERT_TRUE(nat_port_take(&w->nat.ports[0], &w->nat.sessions[slot],
+						     session_ref_make(i, slot, VERSION), NAT_UDP,
+						     1024, &place));
+		}
+	}
+	while (pages++ < 10) {
+		const char *text = ask(line, &status);
+		const char *next = strstr(text, "\"next\":\"");
+
+		CU_ASSERT_EQUAL(status, CTL_OK);
+		rows += count(text, "\"udp\":1,\"echo\":0}");
+		CU_ASSERT_EQUAL(count(text, "\"ue\":\"10.45.0."), count(text, "\"tcp\":0"));
+		if (!next)
+			break;
+		snprintf(line, sizeof(line), "show nat limit 3 from %.18s", next + 8);
+	}
+	CU_ASSERT_EQUAL(rows, WORKERS * SLOTS);
+	CU_ASSERT_EQUAL(pages, 3);
+	ask("show nat from 0x7000000000000000", &status);
+	CU_ASSERT_EQUAL(status, CTL_FAILED);
+	for (unsigned i = 0; i < WORKERS; i++)
+		nat_fini(&workers[i]->nat);
+	nat_pool_fini(&pools.pools[0]);
+	close_all();
+}
+
 static CU_TestInfo tests[] = {
-	{"a row", test_row},         {"pages", test_pages},         {"one ends", test_clear_one},
-	{"all end", test_clear_all}, {"a session's", test_session}, CU_TEST_INFO_NULL,
+	{"a row", test_row},
+	{"pages", test_pages},
+	{"one ends", test_clear_one},
+	{"all end", test_clear_all},
+	{"a session's", test_session},
+	{"blocks of outside ports", test_nat},
+	CU_TEST_INFO_NULL,
 };
 
 UNIT_MAIN("ctl: flows")
