@@ -27,7 +27,7 @@ struct cost_service {
 
 struct cost_row {
 	const char *
-		work; // as the row is called: W, bare, W+flow, W+tcp, churn, handoff_rx, handoff_owner
+		work; // as the row is called: W, bare, W+flow, W+tcp, W+nat, churn, handoff_rx, handoff_owner
 	enum cost_direction direction;
 	uint32_t sessions, flows, mbufs;
 	struct summary cycles; // a packet, over the windows
@@ -55,6 +55,7 @@ struct bed_conf {
 	uint32_t n_flows; // 0: sessions have no flows
 	bool churn;       // they end before they are used again
 	bool tcp;         // all are TCP, their connections established, and tcp_check follows them
+	bool nat;         // they are translated
 };
 
 struct bed {

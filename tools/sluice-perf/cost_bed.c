@@ -71,7 +71,16 @@ unsigned bed_memory_mb(const struct bed_conf *conf)
 {
 	return 400 + MBUF_MB(conf->max_mbufs) +
 	       (unsigned)(conf->n_sessions * conf->n_workers * SESSION_KB / 1024) +
-	       (unsigned)((uint64_t)flows_room(conf) * FLOW_BYTES >> 20);
+	       (unsigned)((uint64_t)flows_room(conf) * FLOW_BYTES * (conf->nat ? 2 : 1) >> 20);
+}
+
+static uint64_t services_of(const struct bed_conf *conf)
+{
+	if (!conf->n_flows)
+		return 0;
+	return SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) |
+	       (conf->tcp ? SERVICE_MASK(tcp_check) : 0) |
+	       (conf->nat ? SERVICE_MASK(nat_in) | SERVICE_MASK(nat_out) : 0);
 }
 
 // Sessions go to the workers in turn: of two, the owner's are kept.
@@ -94,13 +103,12 @@ static void sessions_make(struct bed *b, unsigned n_workers)
 	rig_resolve(b->rig);
 }
 
-static uint64_t services_of(const struct bed_conf *conf)
-{
-	if (!conf->n_flows)
-		return 0;
-	return SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) |
-	       (conf->tcp ? SERVICE_MASK(tcp_check) : 0);
-}
+static struct nat_pool_conf nat_pool = {.addrs = {.len = 24},
+					.iface = RIG_N6,
+					.port_low = 1024,
+					.port_high = UINT16_MAX,
+					.block_ports = 512,
+					.blocks_per_session = NAT_BLOCKS_MAX};
 
 struct bed *bed_new(const struct bed_conf *conf)
 {
@@ -116,6 +124,7 @@ struct bed *bed_new(const struct bed_conf *conf)
 		.memory_mb = conf->memory_mb,
 		.huge = conf->huge,
 		.services = services_of(conf),
+		.nat = conf->nat ? &nat_pool : NULL,
 		.flows = flows_room(conf),
 		.flows_per_session = UINT32_MAX,
 		.flow_profile = {.timeout_ms = {[FLOW_EMBRYONIC] = conf->churn ? 1 : 60000},
@@ -123,6 +132,7 @@ struct bed *bed_new(const struct bed_conf *conf)
 	};
 	struct bed *b = calloc(1, sizeof(*b));
 
+	nat_pool.addrs.addr = rig_addr("198.51.100.0");
 	if (!b)
 		rig_die("no memory");
 	b->conf = *conf;

@@ -8,12 +8,14 @@
 #include <stdlib.h>
 
 #include "cost.h"
+#include "packet/translate.h"
 #include "session/tcp_conn.h"
 
 // One packet of each flow, as it is received.
 struct flow_set {
 	struct bed_sample *samples;
 	uint8_t *ifaces;
+	uint8_t *wanted; // where packets are received once the flows are there
 	uint32_t n, next;
 };
 
@@ -46,16 +48,64 @@ static void set_make(struct flow_set *set, struct bed *b)
 	set->n = b->conf.n_flows;
 	set->samples = calloc(set->n, sizeof(*set->samples));
 	set->ifaces = calloc(set->n, 1);
-	if (!set->samples || !set->ifaces)
+	set->wanted = calloc(set->n, 1);
+	if (!set->samples || !set->ifaces || !set->wanted)
 		rig_die("no memory");
 	for (uint32_t i = 0; i < set->n; i++) {
 		uint32_t mbuf = i % b->n_mbufs; // its interface says the direction
 
+		set->wanted[i] = b->ifaces[mbuf];
+		if (b->conf.nat) // a translated flow begins from inside
+			b->ifaces[mbuf] = RIG_N3;
 		bed_packet_make(b, mbuf);
 		set->samples[i] = b->samples[mbuf];
 		set->ifaces[i] = b->ifaces[mbuf];
+		b->ifaces[mbuf] = set->wanted[i];
 	}
 	set_begin(set, b);
+}
+
+// The answer to an uplink packet whose flow is translated, as it comes from the network.
+static void sample_turn(struct bed *b, struct bed_sample *sample)
+{
+	const struct rig_session *s = &b->sessions[sample->session];
+	const struct flow_table *table = &b->rig->control.workers[b->owner]->flows.table;
+	const uint8_t *ip = sample->head + rig_user_at(b->rig, 1), *l4 = ip + IP4_BYTES;
+	struct rig_flow flow = {.proto = ip[9],
+				.ue_port = be16_get(l4),
+				.dn_port = be16_get(l4 + 2),
+				.ttl = 64,
+				.payload = (uint16_t)(be16_get(ip + 2) - IP4_BYTES -
+						      (ip[9] == IPPROTO_TCP ? 20 : UDP_BYTES)),
+				.qfi = 1};
+	struct translation to = {.with_port = true};
+	uint8_t frame[RIG_FRAME_MAX];
+	const struct flow_key *second;
+	struct flow_key key;
+	struct pkt p = {0};
+	uint32_t number;
+
+	sample->bytes = (uint16_t)rig_frame_down(b->rig, s, &flow, frame);
+	if (parse_user4(frame, ETH_BYTES, &p) != DROP_NONE)
+		rig_die("not a packet");
+	flow_key_of(&p, frame + ETH_BYTES, false, s->slot.index, &key);
+	number = flow_lookup(table, &key, false, flow_hash(table, &key));
+	if (number == 0 || !(table->flows[number].flags & FLOW_F_NAT))
+		rig_die("a flow is not translated");
+	second = &table->cold[number].second;
+	memcpy(to.addr, &second->v4.ue, sizeof(second->v4.ue));
+	to.port = second->ue_port;
+	translate_packet(frame + ETH_BYTES, &p, TRANSLATE_DESTINATION, &to);
+	memcpy(sample->head, frame, BED_HEAD);
+}
+
+static void set_turn(struct flow_set *set, struct bed *b)
+{
+	for (uint32_t i = 0; i < set->n; i++)
+		if (set->wanted[i] != set->ifaces[i]) {
+			sample_turn(b, &set->samples[i]);
+			set->ifaces[i] = set->wanted[i];
+		}
 }
 
 static void set_shuffle(struct flow_set *set, struct bed *b)
@@ -141,6 +191,8 @@ void cost_flows(struct bed *b, unsigned windows, struct cost_row *row)
 	window(b, w, &set); // makes the flows
 	if (b->conf.tcp)
 		connections_establish(w);
+	if (b->conf.nat)
+		set_turn(&set, b);
 	set_shuffle(&set, b);
 	window(b, w, &set);
 	b->interrupted = 0;
@@ -163,4 +215,5 @@ void cost_flows(struct bed *b, unsigned windows, struct cost_row *row)
 	bed_check_meters(b);
 	free(set.samples);
 	free(set.ifaces);
+	free(set.wanted);
 }

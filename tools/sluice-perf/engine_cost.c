@@ -24,6 +24,7 @@ enum {
 	WORK_CHURN = 8,
 	WORK_TCP = 16,
 	WORK_BARE = 32,
+	WORK_NAT = 64,
 };
 enum { PAGES_AUTO = 1, PAGES_HUGE = 2 };
 
@@ -38,9 +39,11 @@ struct cost_options {
 
 static const struct option_row rows[] = {
 	{"work", OPTION_WORDS, AT(works), .def = "W,handoff",
-	 .words = {"W", "handoff", "W+flow", "churn", "W+tcp", "bare"}, .operand = "WORK,..",
+	 .words = {"W", "handoff", "W+flow", "churn", "W+tcp", "bare", "W+nat"},
+	 .operand = "WORK,..",
 	 .help = "a packet's whole way; handoff between two workers; W with flows, with a new flow each, with "
-		 "TCP connections that are followed; W without rates and usage"},
+		 "TCP connections that are followed; W without rates and usage; W with translated "
+		 "flows"},
 	{"direction", OPTION_WORDS, AT(directions), .def = "up,down,mixed",
 	 .words = {"up", "down", "mixed"}, .operand = "WAY,..", .help = "of the packets"},
 	{"sessions", OPTION_NUMBERS, AT(sessions), 64, 4 << 20, "1024,65536,262144,1048576",
@@ -216,7 +219,8 @@ static void flows_rows(struct cost_run *run, uint32_t sessions, uint32_t flows, 
 				      .huge = run->huge,
 				      .n_flows = flows,
 				      .churn = strcmp(work, "churn") == 0,
-				      .tcp = strcmp(work, "W+tcp") == 0};
+				      .tcp = strcmp(work, "W+tcp") == 0,
+				      .nat = strcmp(work, "W+nat") == 0};
 
 	for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
 		struct cost_row row = {.work = work,
@@ -245,6 +249,8 @@ static void flows_all(struct cost_run *run, uint32_t sessions)
 		flows_rows(run, sessions, (uint32_t)o->flows.at[i], "W+flow");
 	for (unsigned i = 0; o->works & WORK_TCP && i < o->flows.n; i++)
 		flows_rows(run, sessions, (uint32_t)o->flows.at[i], "W+tcp");
+	for (unsigned i = 0; o->works & WORK_NAT && i < o->flows.n; i++)
+		flows_rows(run, sessions, (uint32_t)o->flows.at[i], "W+nat");
 	if (o->works & WORK_CHURN)
 		flows_rows(run, sessions, (uint32_t)o->flows.at[0], "churn");
 }
@@ -277,7 +283,8 @@ static uint32_t flows_most(const struct cost_options *o)
 {
 	uint64_t most = 0;
 
-	for (unsigned i = 0; o->works & (WORK_FLOWS | WORK_CHURN | WORK_TCP) && i < o->flows.n; i++)
+	for (unsigned i = 0;
+	     o->works & (WORK_FLOWS | WORK_CHURN | WORK_TCP | WORK_NAT) && i < o->flows.n; i++)
 		most = RTE_MAX(most, o->flows.at[i]);
 	return (uint32_t)most;
 }
@@ -293,7 +300,8 @@ static void memory_plan(struct cost_run *run, uint32_t max_mbufs)
 		const struct bed_conf conf = {.n_sessions = sessions,
 					      .max_mbufs = max_mbufs,
 					      .n_workers = handoff ? 2 : 1,
-					      .n_flows = flows_most(o)};
+					      .n_flows = flows_most(o),
+					      .nat = o->works & WORK_NAT};
 
 		run->memory_mb = RTE_MAX(run->memory_mb, bed_memory_mb(&conf));
 	}
