@@ -3,8 +3,8 @@
 // Control thread only. A session with URRs has one timer, set to the first of the moments of all of them. When it comes,
 // URRs whose time is up are due; whether traffic has ended is seen by a look at the owner's counts; then the counts of
 // what is due are taken. What had been counted at a monitoring time the owner tells in the order of its marks, since
-// a later one would count it too. One question at a time is with the owner, and
-// none while a change of the rules is: what is asked for is of the rules that the session has when the answer is here.
+// a later one would count it too. One question at a time is with the owner, and none while a change of the rules is:
+// what is asked for is of the rules that the session has when the answer is here.
 
 #include "pfcp/usage.h"
 
@@ -565,41 +565,4 @@ void usage_go_on(struct n4_session *session)
 {
 	if (session->usage && session->rules)
 		arm(session->usage);
-}
-
-static uint64_t left_s(uint64_t timed_ns, uint64_t from_ns, uint32_t seconds)
-{
-	uint64_t used_s = (timed_ns - from_ns) / NS_PER_SEC;
-
-	return used_s < seconds ? seconds - used_s : 0;
-}
-
-static struct usage_view view_of(const struct urr_state *u, const struct urr_rule *rule)
-{
-	uint64_t timed_ns = usage_timed(u, clock_now_ns());
-
-	return (struct usage_view){
-		.since_ns = u->since_ns,
-		.quota_over = u->quota_over,
-		.reports = u->sequence,
-		.runs = u->runs_ns != 0,
-		.timed_s = (timed_ns - u->since_timed_ns) / NS_PER_SEC,
-		.to_threshold_s = left_s(timed_ns, u->threshold_timed_ns,
-					 rule ? rule->time_threshold_s : 0),
-		.to_quota_s = left_s(timed_ns, u->quota_timed_ns, rule ? rule->time_quota_s : 0),
-		.events = u->n_events,
-		.events_used = u->events_used,
-	};
-}
-
-bool n4_usage_view(const struct n4_session *session, uint32_t urr, struct usage_view *ret)
-{
-	const struct n4_usage *s = session->usage;
-
-	for (unsigned i = 0; s && i < s->n; i++)
-		if (s->urrs[i].id == urr) {
-			*ret = view_of(&s->urrs[i], rules_urr_lookup(session->rules, urr));
-			return true;
-		}
-	return false;
 }

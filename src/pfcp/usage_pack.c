@@ -1,6 +1,6 @@
 // What a session's URRs have come to, while nothing is to be done about them (usage.h).
-// Control thread only. Times, numbers and triggers alone: where a timer is set, or events or stretches of time have been kept, the record
-// stays as it is.
+// Control thread only. Times, numbers and triggers alone: where a timer is set, or events or stretches of time have
+// been kept, the record stays as it is.
 
 #include <stdlib.h>
 

@@ -10,6 +10,7 @@
 #include "fragments.h"
 #include "packet/icmp.h"
 #include "pipeline/pipeline.h"
+#include "service/flow_handler.h"
 #include "worker/nat_packet.h"
 
 #define SERVICES_NAT                                                                               \
@@ -34,13 +35,16 @@ static struct nat_pool_conf pool_of(uint8_t len)
 
 static struct rig *nat_rig(unsigned n_workers, const struct nat_pool_conf *pool)
 {
-	struct rig_conf conf = {.n_workers = n_workers,
-				.n_slots = 64,
-				.n_tunnels = 16,
-				.services = SERVICES_NAT,
-				.nat = pool,
-				.icmp = ICMP_RATE,
-				.gather = {.datagrams = 16, .of_one = 4, .pieces = 64, .ms = 1000}};
+	struct rig_conf conf = {
+		.n_workers = n_workers,
+		.n_slots = 64,
+		.n_tunnels = 16,
+		.services = SERVICES_NAT,
+		.nat = pool,
+		.icmp = ICMP_RATE,
+		.flow_profile = {.handlers = {[FLOW_CASE_UNKNOWN_PROTOCOL] = FLOW_HANDLER_flow,
+					      [FLOW_CASE_ICMP_ERROR] = FLOW_HANDLER_flow}},
+		.gather = {.datagrams = 16, .of_one = 4, .pieces = 64, .ms = 1000}};
 	struct rig *rig;
 
 	clock_stop();

@@ -167,6 +167,10 @@ static const struct {
 	{TOP ACCESS CORE NI "    services: [nat]\n",
 	 {"t:17:15: network_instances[0].services: service nat needs nat_pool: the addresses that UEs "
 	  "have outside"}},
+	{TOP ACCESS CORE NI "    services: [nat]\n    nat_pool: 203.0.113.0/28\n"
+			    "    on_overflow: pass\n",
+	 {"t:19:18: network_instances[0].on_overflow: pass would let packets leave with their UE's "
+	  "own address"}},
 	{TOP ACCESS CORE NI "    nat_pool: 203.0.113.0/28\n",
 	 {"t:17:15: network_instances[0].nat_pool: nat_pool is used only where services has nat"}},
 	{TOP ACCESS CORE NI "    services: [nat]\n    nat_pool: 198.51.0.0/20\n",
