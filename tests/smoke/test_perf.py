@@ -37,6 +37,14 @@ def test_cost_json():
     assert {"memcpy", "rte_hash"} == found["references"].keys()
 
 
+def test_cost_by_rules():
+    """With more PDRs and filters, of which the program itself sees that packets still match."""
+    rows = json.loads(perf("cost", *SMALL, "--work", "W", "--direction", "up,down", "--pdrs", "2,40",
+                           "--filters", "1,16", "--json").stdout)["rows"]
+    assert {(row["pdrs"], row["filters"]) for row in rows} == {(2, 1), (2, 16), (40, 1), (40, 16)}
+    assert len(rows) == 2 * 2 * 4
+
+
 def test_cost_bare():
     """W beside itself without rates and usage, which the program itself sees not to be there."""
     rows = json.loads(perf("cost", *SMALL, "--work", "W,bare", "--direction", "up", "--json").stdout)["rows"]

@@ -16,7 +16,7 @@ from kit.netns import run
 TOOLS = os.path.join(TOP, "tools/perf")
 SHORT = ("--modes", "af_packet,virtio_user", "--sizes", "64", "--seconds", "0.6", "--loss", "30",
          "--precision", "50", "--windows", "1", "--sessions", "64,128", "--ues", "20",
-         "--standing", "200", "--periods", "2", "--churn", "50", "--no-imix")
+         "--flows", "16384,32768", "--standing", "200", "--periods", "2", "--churn", "50", "--no-imix")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_page(report):
     """Tables, figures, facts and commands are on one page that loads nothing."""
     text = (report[0] / "index.html").read_text(encoding="utf-8")
     assert not re.search(r"(?:src|href)=['\"](?!#)|url\((?!#)|@import", text)
-    assert text.count("<svg") == 5 and text.count("</svg>") == 5
+    assert text.count("<svg") == 9 and text.count("</svg>") == 9
     for word in ("processor", "kernel", "Cycles a packet", "No-drop rate", "Latency", "CPU use",
                  "A steady rate", "sluice-perf cost", "dpdk-testpmd", "ip -n gen link add name g3"):
         assert word in text, word
@@ -53,6 +53,10 @@ def test_figures_are_the_measured_ones(report):
         assert mode["ndr"]["memory_kb"] > 1000
     for row in results["cost"]["rows"]:
         assert f"{row['cycles_median']:.0f} (" in text
+    for what, least, most in (("pdrs", 2, 120), ("filters", 1, 16), ("flows", 16384, 32768)):
+        rows = results["growth"][what]["rows"]
+        assert (rows[0][what], rows[-1][what]) == (least, most)
+        assert all(f"{row['cycles_median']:.0f} (" in text for row in rows)
     assert results["soak"]["wrong"] == 0 and len(results["soak"]["periods"]) == 2
     assert "packets that were wrong: 0" in report[1] and "No-drop rate" in report[1]
 

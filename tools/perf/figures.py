@@ -6,6 +6,8 @@ A figure without data is not drawn. Each function gives (title, gnuplot commands
 import os
 import subprocess
 
+import tables
+
 FORMATS = {"svg": "svg size 760,420 dynamic background rgb 'white' font 'sans,12'",
            "png": "pngcairo size 1140,630 background rgb 'white' font 'sans,14'"}
 STYLE = "set grid ytics lc rgb '#dddddd'\nset key outside right top\nset border 3\nset tics nomirror\n"
@@ -102,6 +104,32 @@ def sessions(results):
             f"set ylabel 'cycles a packet, median'\n{plot}", data)
 
 
+def _growth(what, title, label):
+    """The maker of a figure of cycles by a column of the rows."""
+    def make(results):
+        series = {}
+        for row in results.get("growth", {}).get(what, {}).get("rows", []):
+            series.setdefault(row["direction"], []).append((row[what], row["cycles_median"]))
+        if not series:
+            return None
+        data, plot = _lines(series)
+        return (title, f"set logscale x 2\nset format x '%.0f'\nset xlabel '{label}'\n"
+                f"set yrange [0:*]\nset ylabel 'cycles a packet, median'\n{plot}", data)
+    return make
+
+
+def workers(results):
+    """Rates by the number of workers, as the model has them."""
+    rows = tables.model_rows(results) if results.get("cost") else []
+    if not rows:
+        return None
+    data, plot = _lines({"packets arriving at any worker": [(row.workers, row.mpps) for row in rows],
+                         "without handoff": [(row.workers, row.mpps_at_home) for row in rows]})
+    return ("A model of more workers, not a measurement: ports cost nothing",
+            f"set xlabel 'workers'\nset yrange [0:*]\nset ylabel 'million packets a second'\n{plot}",
+            data)
+
+
 def stability(results):
     """What came back over time."""
     periods = results.get("soak", {}).get("periods", [])
@@ -119,7 +147,14 @@ def stability(results):
 
 
 FIGURES = {"throughput": throughput, "latency": latency, "services": services,
-           "sessions": sessions, "stability": stability}
+           "sessions": sessions,
+           "pdrs": _growth("pdrs", "Cycles of a packet by the number of PDRs",
+                           "PDRs of each direction, with a filter each but for the last"),
+           "filters": _growth("filters", "Cycles of a packet by the number of filters",
+                              "filters of the first of two PDRs"),
+           "flows": _growth("flows", "Cycles of a packet by the number of flows, in random order",
+                            "flows"),
+           "workers": workers, "stability": stability}
 
 
 def draw(results, folder):

@@ -19,6 +19,10 @@ from sample import Sampler
 
 TRAFFIC_WAIT_S = 30  # in mode virtio_user the daemon starts after the traffic side
 IO_SIZES = "64"
+GROWTH_SESSIONS = "65536"
+GROWTH = {"pdrs": ("--work", "W", "--pdrs", "2,4,8,16,32,64,120"),
+          "filters": ("--work", "W", "--filters", "1,2,4,8,16"),
+          "flows": ("--work", "W+flow")}
 MORE_SESSIONS = 4096  # that come and go beside those that stand
 NAMESPACE = re.compile(r"sluice-\d+-\d+-(\w+)")  # shown by its label alone
 
@@ -58,6 +62,15 @@ class Measure:
         if self.options.sessions:
             words += ["--sessions", self.options.sessions]
         return self._run(words, timeout=600)
+
+    def growth(self):
+        """How a packet's cost grows with PDRs, with filters and with flows: {what: what it said}."""
+        sessions = (self.options.sessions or GROWTH_SESSIONS).split(",")[-1]
+        common = [binary("sluice-perf"), "cost", "--json", "--windows", str(self.options.windows),
+                  "--sessions", sessions, "--mbufs", "16384", "--direction", "up,down",
+                  "--flows", self.options.flows]
+        return {what: self._run([*common, *words], timeout=600)
+                for what, words in GROWTH.items()}
 
     # ---- with traffic ----
 

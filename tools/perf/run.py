@@ -42,6 +42,7 @@ def arguments(words):
     add("--ues", type=int, default=1024, help="UEs with traffic")
     add("--windows", type=int, default=7, help="of the cost in process")
     add("--sessions", default="", help="of the cost in process: N,...")
+    add("--flows", default="16384,65536,262144,1048576", help="of the cost by flows: N,...")
     add("--standing", type=int, default=100000, help="sessions beside which others come and go")
     add("--periods", type=int, default=20, help="seconds of a steady rate")
     add("--churn", type=int, default=1000, help="sessions a second meanwhile")
@@ -96,6 +97,8 @@ def measure_all(measure, results):
     if not options.compare:
         say("cost of a packet, in process")
         results["cost"] = measure.cost()
+        say("how it grows with rules and flows")
+        results["growth"] = measure.growth()
         say("sessions over N4")
         results["pfcp"] = measure.pfcp()
     results["modes"] = measure_modes(measure)

@@ -3,9 +3,13 @@
 Every cell is a figure that was measured in the run; what was not measured has no row.
 """
 
+from typing import NamedTuple
+
 WORK = {"W": "the whole way", "handoff_rx": "handoff, receiver", "handoff_owner":
         "handoff, owner above its share"}
 MODEL_WORKERS = (1, 2, 4, 8, 16)
+GROWTH_HEADS = {"pdrs": "PDRs of each direction", "filters": "filters of the first of two PDRs",
+                "flows": "flows"}
 
 
 def _cycles(row):
@@ -125,34 +129,75 @@ def _median(results, work, sessions, direction="mixed"):
                  row["sessions"] == sessions and row["direction"] == direction), None)
 
 
-def model(results):
-    """What more workers would carry, from what one packet costs them; the port's cost is not in it."""
-    hz = results["cost"]["tsc_hz"]
+class ModelRow(NamedTuple):
+    """What so many workers would carry."""
+
+    workers: int
+    share: float  # of packets that are handed over
+    cycles: float
+    mpps: float
+    mpps_at_home: float  # if none were
+
+
+def _model_costs(results):
+    """(sessions, a packet's cycles, what one that is handed over costs above them), or None."""
     counts = [row["sessions"] for row in results["cost"]["rows"] if row["work"] == "handoff_rx"]
     if not counts:
-        return []
+        return None
     sessions = max(counts)
     way, owner = _median(results, "W", sessions), _median(results, "handoff_owner", sessions)
     receiver = _median(results, "handoff_rx", sessions)
     if None in (way, owner, receiver):
-        return []
+        return None
     parts = next(row["services"] for row in results["cost"]["rows"]
                  if row["work"] == "handoff_rx" and row["sessions"] == sessions
                  and row["direction"] == "mixed")
-    more = receiver - sum(parts.values()) + owner
+    return sessions, way, receiver - sum(parts.values()) + owner
+
+
+def model_rows(results):
+    """What more workers would carry, from what one packet costs them; the port's cost is not in it."""
+    costs, hz = _model_costs(results), results["cost"]["tsc_hz"]
+    if not costs:
+        return []
+    _, way, more = costs
     rows = []
     for workers in MODEL_WORKERS:
         share = (workers - 1) / workers
         cycles = way + share * more
-        rows.append([str(workers), f"{100 * share:.0f}", f"{cycles:.0f}",
-                     f"{workers * hz / cycles / 1e6:.1f}", f"{workers * hz / way / 1e6:.1f}"])
+        rows.append(ModelRow(workers, share, cycles, workers * hz / cycles / 1e6,
+                             workers * hz / way / 1e6))
+    return rows
+
+
+def model(results):
+    """The same as a table."""
+    rows = [[str(row.workers), f"{100 * row.share:.0f}", f"{row.cycles:.0f}", f"{row.mpps:.1f}",
+             f"{row.mpps_at_home:.1f}"] for row in model_rows(results)]
+    if not rows:
+        return []
+    sessions, way, more = _model_costs(results)
     return [(f"A model of more workers, not a measurement: {sessions:,} sessions, packets arriving at "
              f"any worker alike; a packet costs {way:.0f} cycles and, where it is handed over, "
              f"{more:.0f} more; ports cost nothing",
              ["workers", "handed over, %", "cycles/packet", "Mpackets/s", "without handoff"], rows)]
 
 
-PARTS = {"cost": (cost, model), "modes": (throughput, latency, cpu), "pfcp": (pfcp,),
+def growth(results):
+    """Cycles by PDRs, by filters, by flows."""
+    made = []
+    for what, found in results["growth"].items():
+        table = {}
+        for row in found["rows"]:
+            table.setdefault(row[what], {})[row["direction"]] = _cycles(row)
+        rows = [[f"{count:,}", ways.get("up", ""), ways.get("down", "")]
+                for count, ways in table.items()]
+        made.append((f"Cycles a packet by {what}, {found['rows'][0]['sessions']:,} sessions, "
+                     f"{found['pages']} pages", [GROWTH_HEADS[what], "up", "down"], rows))
+    return made
+
+
+PARTS = {"cost": (cost, model), "growth": (growth,), "modes": (throughput, latency, cpu), "pfcp": (pfcp,),
          "soak": (soak,), "scale": (scale,)}
 
 

@@ -18,6 +18,7 @@ enum cost_direction { COST_UP, COST_DOWN, COST_MIXED, COST_DIRECTIONS };
 
 #define COST_SERVICES (STAGES + SERVICES_MAX)
 #define COST_WINDOWS_MAX 999
+#define COST_PDRS_MAX 120 // of each direction
 
 // A part of the whole, in cycles a packet of all.
 struct cost_service {
@@ -30,6 +31,8 @@ struct cost_row {
 		work; // as the row is called: W, bare, W+flow, W+tcp, W+nat, churn, handoff_rx, handoff_owner
 	enum cost_direction direction;
 	uint32_t sessions, flows, mbufs;
+	uint32_t pdrs,
+		filters; // of each direction, and of each of these but the last; 0: the ordinary 2 and 1
 	struct summary cycles; // a packet, over the windows
 	uint64_t interrupted;  // batches that were left out (struct bed_sum)
 	double longest_turn_us; // churn: of 64 packets, the least of the windows' longest; 0: not measured
@@ -51,11 +54,12 @@ struct bed_conf {
 	unsigned n_workers; // 2: packets are for sessions of worker 1
 	unsigned memory_mb;
 	bool huge;
-	bool bare;        // neither QERs nor a URR
-	uint32_t n_flows; // 0: sessions have no flows
-	bool churn;       // they end before they are used again
-	bool tcp;         // all are TCP, their connections established, and tcp_check follows them
-	bool nat;         // they are translated
+	bool bare;                  // neither QERs nor a URR
+	uint32_t n_pdrs, n_filters; // as in struct cost_row
+	uint32_t n_flows;           // 0: sessions have no flows
+	bool churn;                 // they end before they are used again
+	bool tcp; // all are TCP, their connections established, and tcp_check follows them
+	bool nat; // they are translated
 };
 
 struct bed {

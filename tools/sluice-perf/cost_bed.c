@@ -18,6 +18,9 @@
 #define PAYLOAD 64
 #define THRESHOLD (1ull << 30) // bytes: far from reached in a run
 #define UE_RANGE "10.32.0.0/11"
+#define FILTERED_PORT 5000     // of the first PDRs' filter
+#define FILTER_PORT 10000      // of their further ones, and more
+#define PDR_PORT 20000         // of further PDRs' filters, and more
 #define MBUF_MB(n) ((n) / 390) // with its 2 KB of room
 #define SESSION_KB 1.2
 #define FLOW_BYTES 264
@@ -32,13 +35,59 @@ static uint32_t draw(uint32_t n)
 
 // --- making ----------------------------------------------------------------------------------------------
 
+// Filters of which packets match the first, if any.
+static void filters_give(struct pdr_rule *pdr, uint32_t first_port, uint32_t n)
+{
+	struct sdf filters[RULES_MAX_FILTERS];
+	char text[64];
+	const char *why;
+
+	for (uint32_t i = 0; i < n; i++) {
+		int bytes = snprintf(text, sizeof(text), "permit out 17 from any %u to assigned",
+				     i == 0 ? first_port : FILTER_PORT + i);
+
+		if (sdf_parse(text, (size_t)bytes, &filters[i], &why) != 0)
+			rig_die("filter");
+	}
+	if (rules_pdr_filters_set(pdr, filters, n) != 0)
+		rig_die("no memory for filters");
+}
+
+// One more like this, to be tried behind it, which no packet matches.
+static void pdr_add(struct rules *rules, uint16_t like, uint16_t id, uint32_t n_filters)
+{
+	struct pdr_rule *pdr = rules_pdr_add(rules, id);
+
+	if (!pdr)
+		rig_die("no memory for rules");
+	*pdr = *rules_pdr_lookup(rules, like);
+	pdr->id = id;
+	pdr->precedence++;
+	pdr->pdi.n_filters = 0;
+	pdr->pdi.filters = NULL;
+	filters_give(pdr, PDR_PORT + id, n_filters);
+}
+
+// Gives each direction as many PDRs, and each but its last as many filters, as the bed is to have.
+static void pdrs_more(struct rules *rules, const struct bed_conf *conf)
+{
+	static const uint16_t firsts[] = {1, 3}; // down, up
+
+	for (unsigned way = 0; conf->n_pdrs && way < RTE_DIM(firsts); way++) {
+		filters_give(rules_pdr_lookup(rules, firsts[way]), FILTERED_PORT, conf->n_filters);
+		for (uint32_t i = 2; i < conf->n_pdrs; i++)
+			pdr_add(rules, firsts[way], (uint16_t)(2 * i + 1 + way), conf->n_filters);
+	}
+}
+
 // The rig's ordinary rules with two QERs on each PDR and a URR, or with what of QERs says the QFI alone.
-static struct rules *rules_make(uint32_t n, bool bare)
+static struct rules *rules_make(uint32_t n, const struct bed_conf *conf)
 {
 	struct rules *rules = rig_rules_new(n);
 	struct urr_rule *urr;
 
-	if (bare)
+	pdrs_more(rules, conf);
+	if (conf->bare)
 		return rules;
 	urr = rules_urr_add(rules, 1);
 	for (unsigned i = 0; i < rules->n_qers; i++) {
@@ -89,7 +138,7 @@ static void sessions_make(struct bed *b, unsigned n_workers)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < b->n_sessions * n_workers; i++) {
-		struct rules *rules = rules_make(i, b->conf.bare);
+		struct rules *rules = rules_make(i, &b->conf);
 		struct rig_session *s = &b->sessions[i];
 
 		rig_session_add(b->rig, i, rules, s);
@@ -193,7 +242,7 @@ static const struct rig_session *draw_session(const struct bed *b, uint32_t *ret
 	return &b->sessions[*ret_index];
 }
 
-// Half of them UDP to the port of the first PDR's filter; of the others half TCP. Where all are TCP none is of the
+// Half of them UDP to the port of the first PDR's first filter; of the others half TCP. Where all are TCP none is of the
 // filter, and each is an acknowledgement.
 void bed_packet_make(struct bed *b, uint32_t i)
 {
@@ -203,7 +252,7 @@ void bed_packet_make(struct bed *b, uint32_t i)
 	struct rig_flow flow = {
 		.proto = tcp ? IPPROTO_TCP : IPPROTO_UDP,
 		.ue_port = (uint16_t)(1024 + draw(60000)),
-		.dn_port = filtered ? 5000 : 443,
+		.dn_port = filtered ? FILTERED_PORT : 443,
 		.ttl = 64,
 		.payload = PAYLOAD,
 		.qfi = 1,

@@ -32,7 +32,7 @@ static const char *const direction_names[COST_DIRECTIONS] = {"up", "down", "mixe
 
 struct cost_options {
 	uint32_t works, directions, pages;
-	struct number_list sessions, mbufs, flows;
+	struct number_list sessions, mbufs, flows, pdrs, filters;
 	uint64_t windows, packets;
 	bool json, csv;
 };
@@ -52,6 +52,10 @@ static const struct option_row rows[] = {
 	 .help = "packets that take their turn, rounded to a multiple of 1024; handoff: the first"},
 	{"flows", OPTION_NUMBERS, AT(flows), BED_CHUNK, 1 << 23, "65536,1048576", .operand = "N,..",
 	 .help = "flows, visited in random order, rounded to a multiple of 1024; churn: the first"},
+	{"pdrs", OPTION_NUMBERS, AT(pdrs), 2, COST_PDRS_MAX, "2", .operand = "N,..",
+	 .help = "W: PDRs of each direction; half of the packets are the first one's, the others the last's"},
+	{"filters", OPTION_NUMBERS, AT(filters), 1, RULES_MAX_FILTERS, "1", .operand = "N,..",
+	 .help = "W: filters of each PDR but the last; packets match the very first, or none"},
 	{"windows", OPTION_NUMBER, AT(windows), 1, COST_WINDOWS_MAX, "7", .operand = "N",
 	 .help = "measurements of each row"},
 	{"packets", OPTION_NUMBER, AT(packets), BED_CHUNK, 100000000, "200000", .operand = "N",
@@ -78,7 +82,7 @@ static void head_print(struct cost_run *run)
 		json_init_file(&run->json, stdout);
 		json_object_open(&run->json, NULL);
 	} else if (run->o->csv) {
-		puts("work,direction,sessions,order,mbufs,cycles_min,cycles_median,cycles_max,flows");
+		puts("work,direction,sessions,order,mbufs,cycles_min,cycles_median,cycles_max,flows,pdrs,filters");
 	} else {
 		printf("cycles a packet (TSC) of %u windows; %s pages; random order\n"
 		       "%-14s %-9s %9s %7s %8s %8s %8s  parts, one by one\n",
@@ -100,6 +104,10 @@ static void row_print(struct cost_run *run, const struct cost_row *row)
 		if (row->flows)
 			json_uint(j, "flows", row->flows);
 		json_uint(j, "mbufs", row->mbufs);
+		if (row->pdrs) {
+			json_uint(j, "pdrs", row->pdrs);
+			json_uint(j, "filters", row->filters);
+		}
 		if (row->longest_turn_us > 0)
 			json_double(j, "longest_turn_us", row->longest_turn_us);
 		json_double(j, "cycles_min", row->cycles.min);
@@ -120,9 +128,11 @@ static void row_print(struct cost_run *run, const struct cost_row *row)
 	for (unsigned i = 0; i < row->n_services && !run->o->csv; i++)
 		printf(" %s %.0f", row->services[i].name, row->services[i].cycles);
 	if (run->o->csv)
-		printf(",%u", row->flows);
+		printf(",%u,%u,%u", row->flows, row->pdrs, row->filters);
 	else if (row->flows)
 		printf(" %u flows", row->flows);
+	else if (row->pdrs > 2 || row->filters > 1)
+		printf("; %u PDRs, %u filters", row->pdrs, row->filters);
 	if (row->longest_turn_us > 0 && !run->o->csv)
 		printf(", longest turn %.1f us", row->longest_turn_us);
 	putchar('\n');
@@ -134,8 +144,8 @@ static void reference_print(struct cost_run *run, const char *name, const struct
 	struct json *j = &run->json;
 
 	if (!run->o->json) {
-		printf(run->o->csv ? "%s,,,,,%.1f,%.1f,%.1f,\n" : "%-42s %8.1f %8.1f %8.1f\n", name,
-		       cycles->min, cycles->median, cycles->max);
+		printf(run->o->csv ? "%s,,,,,%.1f,%.1f,%.1f,,,\n" : "%-42s %8.1f %8.1f %8.1f\n",
+		       name, cycles->min, cycles->median, cycles->max);
 		return;
 	}
 	json_object_open(j, name);
@@ -152,23 +162,24 @@ static bool asked(uint32_t bits, unsigned bit)
 	return bits >> bit & 1;
 }
 
-static void work_rows(struct cost_run *run, uint32_t sessions, uint32_t max_mbufs, bool bare)
+// W by sessions with so many PDRs and filters.
+static void work_rows(struct cost_run *run, struct bed_conf conf)
 {
 	const struct number_list *mbufs = &run->o->mbufs;
-	const struct bed_conf conf = {.n_sessions = sessions,
-				      .max_mbufs = max_mbufs,
-				      .n_workers = 1,
-				      .memory_mb = run->memory_mb,
-				      .huge = run->huge,
-				      .bare = bare};
-	struct bed *bed = bed_new(&conf);
+	struct bed *bed;
 
+	conf.n_workers = 1;
+	conf.memory_mb = run->memory_mb;
+	conf.huge = run->huge;
+	bed = bed_new(&conf);
 	bed->window_packets = (uint32_t)run->o->packets;
 	for (unsigned i = 0; i < mbufs->n; i++)
 		for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
-			struct cost_row row = {.work = bare ? "bare" : "W",
+			struct cost_row row = {.work = conf.bare ? "bare" : "W",
 					       .direction = way,
-					       .sessions = sessions,
+					       .sessions = conf.n_sessions,
+					       .pdrs = conf.n_pdrs,
+					       .filters = conf.n_filters,
 					       .mbufs = (uint32_t)mbufs->at[i]};
 
 			if (!asked(run->o->directions, way))
@@ -178,6 +189,23 @@ static void work_rows(struct cost_run *run, uint32_t sessions, uint32_t max_mbuf
 			row_print(run, &row);
 		}
 	bed_free(bed);
+}
+
+static void work_all(struct cost_run *run, uint32_t sessions, uint32_t max_mbufs)
+{
+	const struct cost_options *o = run->o;
+	struct bed_conf conf = {.n_sessions = sessions, .max_mbufs = max_mbufs};
+
+	for (unsigned i = 0; o->works & WORK_W && i < o->pdrs.n; i++)
+		for (unsigned k = 0; k < o->filters.n; k++) {
+			conf.n_pdrs = (uint32_t)o->pdrs.at[i];
+			conf.n_filters = (uint32_t)o->filters.at[k];
+			work_rows(run, conf);
+		}
+	conf.n_pdrs = conf.n_filters = 0;
+	conf.bare = true;
+	if (o->works & WORK_BARE)
+		work_rows(run, conf);
 }
 
 static void handoff_rows(struct cost_run *run, uint32_t sessions)
@@ -319,10 +347,7 @@ static void measure(struct cost_run *run, uint32_t max_mbufs)
 	for (unsigned i = 0; i < o->sessions.n; i++) {
 		uint32_t sessions = (uint32_t)o->sessions.at[i];
 
-		if (o->works & WORK_W)
-			work_rows(run, sessions, max_mbufs, false);
-		if (o->works & WORK_BARE)
-			work_rows(run, sessions, max_mbufs, true);
+		work_all(run, sessions, max_mbufs);
 		if (o->works & WORK_HANDOFF && sessions <= HANDOFF_SESSIONS_MAX)
 			handoff_rows(run, sessions);
 		flows_all(run, sessions);
