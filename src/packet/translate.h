@@ -56,7 +56,10 @@ static inline void translate4_tuple(uint8_t *user, struct pkt *p, enum translate
 	uint64_t sum = (uint64_t)(uint32_t)~from + addr;
 
 	ip->cksum = cksum_finish((uint64_t)(uint16_t)~ip->cksum + sum);
-	*(source ? &ip->src : &ip->dst) = addr;
+	if (source)
+		ip->src = addr;
+	else
+		ip->dst = addr;
 	sum += (uint64_t)(uint16_t)~word16_get(l4 + (source ? 0 : 2)) + to;
 	memcpy(l4 + (source ? 0 : 2), &to, sizeof(to));
 	*(source ? &p->sport : &p->dport) = port;

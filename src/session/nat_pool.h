@@ -64,5 +64,5 @@ static inline struct session_ref *nat_pool_word(const struct nat_pool *pool, rte
 {
 	uint32_t at = rte_be_to_cpu_32(addr) - pool->base;
 
-	return &pool->refs[(at << (16 - pool->shift)) + (port >> pool->shift)];
+	return &pool->refs[(at << (16 - pool->shift)) + ((uint32_t)port >> pool->shift)];
 }
