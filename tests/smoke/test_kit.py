@@ -45,7 +45,10 @@ def test_topology_is_laid_and_removed(net):
 
 def test_namespace_goes_with_what_runs_in_it(net):
     """A process left in a namespace is ended with it."""
-    left = net.namespace("left").start("tail", "-f", "/dev/null")
+    namespace = net.namespace("left")
+    left = namespace.start("tail", "-f", "/dev/null")
+    here = os.stat(os.path.join(netns.RUN_NETNS, namespace.name)).st_ino
+    wait_for(lambda: os.stat(f"/proc/{left.pid}/ns/net").st_ino == here, "it has gone there")
     net.__exit__()
     assert left.wait(5) == -signal.SIGKILL
 
