@@ -242,7 +242,7 @@ static void enter(struct tcp_conn *conn, const struct tcp_segment *s, enum conn_
 		scales_settle(conn);
 	}
 	if (from == CONN_SYN_BOTH && next == CONN_SYN_RECEIVED)
-		conn->opener = !s->side & 1u; // whose acknowledgement is still to come
+		conn->opener = s->side ? 0 : 1; // whose acknowledgement is still to come
 	conn_take(conn, s);
 	if (next == CONN_ESTABLISHED)
 		conn->syn_waits = 0;
