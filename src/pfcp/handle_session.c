@@ -154,14 +154,6 @@ static void session_stays(struct n4_session *session)
 	session->ending = session->assoc->sessions_gone != NULL;
 }
 
-static void request_run(struct n4 *n4, struct n4_session *session, struct n4_request *rq)
-{
-	if (rq->type == PFCP_SESSION_DELETION_REQUEST)
-		session_del_run(n4, session, rq);
-	else
-		session_modify_run(n4, session, rq);
-}
-
 void session_next(struct n4 *n4, struct n4_session *session)
 {
 	if (session->ending) {
@@ -184,7 +176,10 @@ void session_next(struct n4 *n4, struct n4_session *session)
 		STAILQ_REMOVE_HEAD(&session->waiting, next);
 		session->n_waiting--;
 		free(w);
-		request_run(n4, session, rq);
+		if (rq->type == PFCP_SESSION_DELETION_REQUEST)
+			session_del_run(n4, session, rq);
+		else
+			session_modify_run(n4, session, rq);
 	}
 	if (session->refresh && !session->change)
 		session_refresh_run(n4, session);
@@ -201,7 +196,7 @@ void session_end_local(struct n4 *n4, struct n4_session *session)
 		session_next(n4, session);
 }
 
-// Carries a request out, or puts it to those that wait for the session that its header names.
+// Puts a request to those that wait for the session that its header names.
 static int session_request(struct n4 *n4, struct n4_request *rq)
 {
 	struct n4_session *session = n4_session_lookup(n4, rq->msg.seid);
@@ -218,12 +213,6 @@ static int session_request(struct n4 *n4, struct n4_request *rq)
 		fault_cause(&fault, PFCP_CAUSE_CONGESTION,
 			    "too many requests wait for the session");
 		answer_refuse(rq, session->cp_seid, &fault);
-		return 0;
-	}
-	if (!session->change && !session->ending) {
-		request_run(n4, session, rq);
-		if (!session->change)
-			session_next(n4, session);
 		return 0;
 	}
 	w = malloc(sizeof(*w));

@@ -218,15 +218,10 @@ static void seids_expire(const struct n4 *n4)
 
 static uint64_t seid_pick(const struct n4 *n4)
 {
-	struct n4_sessions *table = n4->sessions;
 	uint64_t seid;
 
 	do {
-		if (table->n_seids_drawn == 0) {
-			rand_bytes(table->seids_drawn, sizeof(table->seids_drawn));
-			table->n_seids_drawn = N4_SEIDS_DRAWN;
-		}
-		seid = table->seids_drawn[--table->n_seids_drawn];
+		rand_bytes(&seid, sizeof(seid));
 	} while (seid == 0 || n4_session_lookup(n4, seid) || rest_has(n4->sessions->seids, seid));
 	return seid;
 }

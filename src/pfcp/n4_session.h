@@ -22,7 +22,6 @@
 #include "session/session.h"
 #include "session/slots.h"
 
-#define N4_SEIDS_DRAWN 32         // by one system call
 #define N4_SESSION_WAITING_MAX 16 // requests that may wait for a session's turn
 
 struct n4_change;
@@ -142,9 +141,7 @@ struct n4_sessions {
 	void (*report_failed)(struct n4 *n4, struct n4_session *session);
 	struct n4_session **by_slot[MAX_WORKERS]; // [n_slots] of each worker
 	struct n4_session **cp_buckets;           // by CP F-SEID, as many
-	uint64_t seids_drawn[N4_SEIDS_DRAWN];     // random numbers that are yet to be SEIDs
-	unsigned n_seids_drawn;
-	uint64_t cp_keys[2];       // random: peers choose what is hashed
+	uint64_t cp_keys[2];                      // random: peers choose what is hashed
 	struct n4_session **edges; // a heap, earliest first (edges.c); room for all sessions
 	uint32_t n_edges;
 	struct rest *seids;                    // of sessions that ended a short while ago

@@ -3,7 +3,6 @@
 // Nothing here waits, except an idle worker that was told to sleep. Between packets the worker carries out
 // commands and passes a quiescent point.
 
-#include <sys/prctl.h>
 #include <time.h>
 
 #include <rte_pause.h>
@@ -20,7 +19,6 @@
 #define IDLE_QUIET_TURNS 10000 // idle turns before it sleeps longer: after half a second
 #define IDLE_SLEEP_NS 50000
 #define IDLE_LONG_NS 500000
-#define IDLE_SLACK_NS 5000 // how much later the kernel may wake it; 50 us otherwise
 
 static void flow_lane_reset(struct flow_lane *fl)
 {
@@ -130,8 +128,6 @@ int pipeline_loop(void *worker)
 	struct worker *w = worker;
 	unsigned idle = 0;
 
-	if (w->sleep)
-		prctl(PR_SET_TIMERSLACK, IDLE_SLACK_NS); // lint: idle
 	if (w->qsbr)
 		rte_rcu_qsbr_thread_online(w->qsbr, w->id);
 	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
