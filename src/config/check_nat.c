@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define POOL_LEN_MIN 22 // 1,024 addresses (session/nat_pool.h)
+#include "session/nat_pool.h"
 
 static bool same_iface(const struct config_ni *a, const struct config_ni *b)
 {
@@ -43,9 +43,9 @@ static void check_nat_pool(struct load *l, const struct config_ni *ni)
 	const struct prefix *pool = &ni->nat_pool[0];
 	char buf[ADDR_STRLEN];
 
-	if (pool->addr.family != ADDR_V4 || pool->len < POOL_LEN_MIN) {
+	if (pool->addr.family != ADDR_V4 || pool->len < NAT_POOL_LEN_MIN) {
 		load_error_at(l, pool, "network_instances",
-			      "must be an IPv4 prefix of %d bits or more", POOL_LEN_MIN);
+			      "must be an IPv4 prefix of %d bits or more", NAT_POOL_LEN_MIN);
 		return;
 	}
 	if (addr_is_multicast(&pool->addr) || addr_is_link_local(&pool->addr))
@@ -61,7 +61,7 @@ static void check_nat_pool(struct load *l, const struct config_ni *ni)
 void load_check_nat(struct load *l, const struct config_ni *ni, bool iface_found)
 {
 	bool asked = ni->services & CONFIG_SERVICE_NAT;
-	uint32_t block = ni->nat_block_ports;
+	uint32_t block = ni->nat_block_ports, first;
 
 	if (ni->n_nat_pool && !asked)
 		load_error_at(l, ni->nat_pool, "network_instances",
@@ -73,7 +73,7 @@ void load_check_nat(struct load *l, const struct config_ni *ni, bool iface_found
 		return;
 	if (iface_found)
 		check_nat_pool(l, ni);
-	if ((ni->nat_port_low + block - 1) / block >= (ni->nat_port_high + 1) / block)
+	if (nat_blocks_within(ni->nat_port_low, ni->nat_port_high, block, &first) == 0)
 		load_error_at(l, &ni->nat_port_high, "network_instances",
 			      "no whole block of %u ports lies in %u to %u", block,
 			      ni->nat_port_low, ni->nat_port_high);

@@ -6,6 +6,7 @@
 #include "config/schema_check.h"
 #include "config/schema_row.h"
 #include "rules/acl.h"
+#include "session/nat_pool.h"
 
 static const char *schema_check_acl(const char *text)
 {
@@ -92,13 +93,13 @@ const struct schema_key schema_ni[] = {
 	{.name = "nat_block_ports",
 	 .type = SCHEMA_INT,
 	 FIELD(config_ni, nat_block_ports),
-	 RANGE(64, 4096, "512"),
+	 RANGE(NAT_BLOCK_MIN, NAT_BLOCK_MAX, "512"),
 	 .pow2 = true,
 	 .help = "Ports that a UE gets at a time, of each protocol. Blocks are shared out among the workers."},
 	{.name = "nat_blocks",
 	 .type = SCHEMA_INT,
 	 FIELD(config_ni, nat_blocks),
-	 RANGE(1, 8, "4"),
+	 RANGE(1, NAT_BLOCKS_MAX, "4"),
 	 .help = "Blocks that a UE may have at a time, all of one address. What needs more is dropped."},
 	{.name = "nat_mapping",
 	 .type = SCHEMA_ENUM,

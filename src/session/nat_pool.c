@@ -10,7 +10,7 @@
 
 int nat_pool_init(struct nat_pool *pool, const struct nat_pool_conf *conf)
 {
-	uint32_t ports = conf->block_ports;
+	uint32_t ports = conf->block_ports, first;
 
 	*pool = (struct nat_pool){.iface = conf->iface,
 				  .blocks_per_session = conf->blocks_per_session,
@@ -21,10 +21,11 @@ int nat_pool_init(struct nat_pool *pool, const struct nat_pool_conf *conf)
 	    conf->blocks_per_session == 0 || conf->blocks_per_session > NAT_BLOCKS_MAX)
 		return -EINVAL;
 	pool->shift = (uint8_t)rte_log2_u32(ports);
-	pool->first = (uint16_t)((conf->port_low + ports - 1) >> pool->shift);
-	if ((conf->port_high + 1u) >> pool->shift <= pool->first)
+	pool->n_blocks = (uint16_t)nat_blocks_within(conf->port_low, conf->port_high, ports,
+						     &first);
+	pool->first = (uint16_t)first;
+	if (pool->n_blocks == 0)
 		return -EINVAL;
-	pool->n_blocks = (uint16_t)(((conf->port_high + 1u) >> pool->shift) - pool->first);
 	pool->n_addrs = 1u << (32 - conf->addrs.len);
 	pool->base = rte_be_to_cpu_32(conf->addrs.addr.v4) & ~(pool->n_addrs - 1);
 	pool->refs = rte_zmalloc("nat_pool",

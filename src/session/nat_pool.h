@@ -48,6 +48,17 @@ struct nat_pool {
 	struct session_ref *refs; // [n_addrs << (16 - shift)]: whose down line, {0, 0}: nobody's
 };
 
+// The whole blocks of an address that lie within the range of ports, and the number of the first. A block's ports are
+// a power of two.
+static inline unsigned nat_blocks_within(uint32_t port_low, uint32_t port_high,
+					 uint32_t block_ports, uint32_t *ret_first)
+{
+	uint32_t end = (port_high + 1) / block_ports;
+
+	*ret_first = (port_low + block_ports - 1) / block_ports;
+	return end > *ret_first ? end - *ret_first : 0;
+}
+
 // 0; -EINVAL: no whole block lies in the range of ports, or a bound above is not kept; -ENOMEM. Start-up.
 int nat_pool_init(struct nat_pool *pool, const struct nat_pool_conf *conf);
 void nat_pool_fini(struct nat_pool *pool);
