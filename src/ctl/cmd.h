@@ -31,5 +31,7 @@ command_fn cmd_show_nat;
 command_fn cmd_clear_flow;
 command_fn cmd_clear_flows;
 
+// The SEID of the session that has this slot of the worker, as a value of a row; none while it ends (cmd_session.c).
+void cmd_session_seid(struct call *call, unsigned worker, uint32_t slot);
 // The names of the interfaces (cmd_interface.c).
 void cmd_interface_offer(const struct ctl_view *view, struct strbuf *to, const char *prefix);

@@ -8,7 +8,7 @@
 
 #include "ctl/cmd.h"
 #include "packet/l4.h"
-#include "pfcp/n4_session.h"
+#include "pfcp/n4.h"
 #include "service/service.h"
 #include "worker/mailbox.h"
 #include "worker/worker.h"
@@ -72,18 +72,6 @@ static bool whom(struct call *call, const struct call_arg *ue, struct errand *er
 
 // --- rows ------------------------------------------------------------------------------------------------
 
-static void seid_put(struct reply *r, const struct n4 *n4, unsigned worker, uint32_t slot)
-{
-	const struct n4_session *session = NULL;
-
-	if (n4 && n4->sessions && n4->sessions->by_slot[worker])
-		session = n4->sessions->by_slot[worker][slot];
-	if (session)
-		reply_seid(r, NULL, session->seid);
-	else
-		reply_null(r, NULL); // it is ending
-}
-
 static void proto_put(struct reply *r, uint8_t proto)
 {
 	switch (proto) {
@@ -132,7 +120,7 @@ static void row_put(struct call *call, unsigned worker, const struct flow_row *r
 	flow_key_print(&row->key, row->v6, &ue, &remote);
 	reply_row(r);
 	reply_seid(r, NULL, row->id);
-	seid_put(r, call->view->n4, worker, flow_key_context(&row->key));
+	cmd_session_seid(call, worker, flow_key_context(&row->key));
 	reply_str(r, NULL, flow_key_kind(&row->key));
 	proto_put(r, flow_key_proto(&row->key));
 	reply_str(r, NULL, strbuf_text(&ue));

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "ctl/cmd.h"
-#include "pfcp/n4_session.h"
 #include "worker/mailbox.h"
 #include "worker/worker.h"
 
@@ -34,18 +33,11 @@ static void addr_put(struct reply *r, rte_be32_t v4)
 
 static void row_put(struct call *call, unsigned worker, const struct nat_row *row)
 {
-	const struct n4 *n4 = call->view->n4;
-	const struct n4_session *session = NULL;
 	struct reply *r = &call->reply;
 
-	if (n4 && n4->sessions && n4->sessions->by_slot[worker])
-		session = n4->sessions->by_slot[worker][row->slot];
 	reply_row(r);
 	reply_uint(r, NULL, worker);
-	if (session)
-		reply_seid(r, NULL, session->seid);
-	else
-		reply_null(r, NULL); // it is ending
+	cmd_session_seid(call, worker, row->slot);
 	addr_put(r, row->ue);
 	addr_put(r, row->outside);
 	reply_uint(r, NULL, row->first);

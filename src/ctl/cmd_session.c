@@ -41,6 +41,19 @@ static void since_put(struct reply *r, const char *key, time_t since)
 	reply_str(r, key, text);
 }
 
+void cmd_session_seid(struct call *call, unsigned worker, uint32_t slot)
+{
+	const struct n4 *n4 = call->view->n4;
+	const struct n4_session *session = NULL;
+
+	if (n4 && n4->sessions && n4->sessions->by_slot[worker])
+		session = n4_session_at(n4, worker, slot);
+	if (session)
+		reply_seid(&call->reply, NULL, session->seid);
+	else
+		reply_null(&call->reply, NULL);
+}
+
 static void session_row(struct reply *r, const struct n4_session *session,
 			const struct rules *rules)
 {

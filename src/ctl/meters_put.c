@@ -9,14 +9,6 @@
 #include "rules/model.h"
 #include "session/policy.h"
 
-static void number_put(struct reply *r, bool given, uint64_t n)
-{
-	if (given)
-		reply_uint(r, NULL, n);
-	else
-		reply_null(r, NULL);
-}
-
 static void row_put(struct reply *r, const struct qer_rule *qer, enum side side,
 		    const struct meter *meter, uint64_t now, uint64_t burst)
 {
@@ -27,13 +19,13 @@ static void row_put(struct reply *r, const struct qer_rule *qer, enum side side,
 	reply_row(r);
 	reply_uint(r, NULL, qer->id);
 	reply_str(r, NULL, up ? "up" : "down");
-	number_put(r, qer->has_mbr, bps);
-	number_put(r, qer->has_mbr && meter,
-		   meter && bps ? meter_bytes_left(meter->tat, now, burst, meter->cost) : 0);
-	number_put(r, packets != 0, packets);
-	number_put(r, packets != 0, up ? qer->packet_unit_up_s : qer->packet_unit_down_s);
-	number_put(r, meter != NULL, meter ? meter->dropped : 0);
-	number_put(r, meter != NULL, meter ? meter->dropped_bytes : 0);
+	reply_uint_if(r, NULL, qer->has_mbr, bps);
+	reply_uint_if(r, NULL, qer->has_mbr && meter,
+		      meter && bps ? meter_bytes_left(meter->tat, now, burst, meter->cost) : 0);
+	reply_uint_if(r, NULL, packets != 0, packets);
+	reply_uint_if(r, NULL, packets != 0, up ? qer->packet_unit_up_s : qer->packet_unit_down_s);
+	reply_uint_if(r, NULL, meter != NULL, meter ? meter->dropped : 0);
+	reply_uint_if(r, NULL, meter != NULL, meter ? meter->dropped_bytes : 0);
 }
 
 void meters_put(struct reply *r, const struct rules *rules, const struct policy *policy,

@@ -425,6 +425,14 @@ void reply_uint(struct reply *r, const char *key, uint64_t n)
 		value_printf(r, key, CELL_RIGHT, "%" PRIu64, n);
 }
 
+void reply_uint_if(struct reply *r, const char *key, bool given, uint64_t n)
+{
+	if (given)
+		reply_uint(r, key, n);
+	else
+		reply_null(r, key);
+}
+
 void reply_double(struct reply *r, const char *key, double n)
 {
 	if (is_json(r))

@@ -100,6 +100,8 @@ void reply_str(struct reply *r, const char *key, const char *text); // NULL: non
 void reply_printf(struct reply *r, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void reply_uint(struct reply *r, const char *key, uint64_t n);
+void reply_uint_if(struct reply *r, const char *key, bool given,
+		   uint64_t n);                                // none where it is not
 void reply_double(struct reply *r, const char *key, double n); // text: one decimal
 void reply_bool(struct reply *r, const char *key, bool b);
 void reply_null(struct reply *r, const char *key);                // there is none

@@ -68,14 +68,6 @@ static void v6_put(struct reply *r, bool given, const struct in6_addr *v6)
 	reply_str(r, NULL, given ? addr_str(text, &addr) : NULL);
 }
 
-static void number_put(struct reply *r, bool given, uint64_t n)
-{
-	if (given)
-		reply_uint(r, NULL, n);
-	else
-		reply_null(r, NULL);
-}
-
 static void ids_put(struct reply *r, const uint32_t *ids, unsigned n)
 {
 	reply_list_open(r, NULL);
@@ -233,7 +225,7 @@ static void endpoints_put(struct reply *r, const struct n4 *n4, const struct rul
 		reply_row(r);
 		reply_uint(r, NULL, endpoint->id);
 		ni_put(r, n4, endpoint->pdi.ni);
-		number_put(r, endpoint->tunnel != 0, endpoint->tunnel);
+		reply_uint_if(r, NULL, endpoint->tunnel != 0, endpoint->tunnel);
 		pdr_ue_put(r, &pdr);
 		qfis_put(r, endpoint->pdi.qfis);
 		reply_list_open(r, NULL);
@@ -262,13 +254,14 @@ static void pdrs_put(struct reply *r, const struct n4 *n4, const struct rules *r
 		reply_uint(r, NULL, pdr->precedence);
 		reply_str(r, NULL, interface_str(pdr->pdi.source));
 		ni_put(r, n4, pdr->pdi.ni);
-		number_put(r, pdr->tunnel != 0, pdr->tunnel);
+		reply_uint_if(r, NULL, pdr->tunnel != 0, pdr->tunnel);
 		pdr_ue_put(r, pdr);
 		qfis_put(r, pdr->pdi.qfis);
 		reply_uint(r, NULL, pdr->pdi.n_filters);
 		app_name_put(r, n4, pdr->pdi.app);
-		number_put(r, pdr->outer_header_removal >= 0, (uint64_t)pdr->outer_header_removal);
-		number_put(r, pdr->has_far, pdr->far);
+		reply_uint_if(r, NULL, pdr->outer_header_removal >= 0,
+			      (uint64_t)pdr->outer_header_removal);
+		reply_uint_if(r, NULL, pdr->has_far, pdr->far);
 		ids_put(r, pdr->qers, pdr->n_qers);
 		ids_put(r, pdr->urrs, pdr->n_urrs);
 	}
@@ -291,7 +284,7 @@ static void conditions_put(struct reply *r, const struct n4 *n4, const struct ru
 			continue;
 		reply_row(r);
 		reply_uint(r, NULL, pdr->id);
-		number_put(r, pdr->pdi.has_endpoint, pdr->pdi.endpoint);
+		reply_uint_if(r, NULL, pdr->pdi.has_endpoint, pdr->pdi.endpoint);
 		predefined_put(r, n4, pdr);
 		time_put(r, pdr->has_from, pdr->from_s);
 		time_put(r, pdr->has_until, pdr->until_s);
@@ -350,8 +343,8 @@ static void way_put(struct reply *r, const struct n4 *n4, const struct far_rule 
 	flags_put(r, far->ohc, headers); // by bit: OHC_
 	teid_put(r, far->ohc & (OHC_GTPU_UDP_V4 | OHC_GTPU_UDP_V6), far->teid);
 	far_address_put(r, far);
-	number_put(r, far->ohc & (OHC_UDP_V4 | OHC_UDP_V6), far->port);
-	number_put(r, far->dscp != 0xff, far->dscp);
+	reply_uint_if(r, NULL, far->ohc & (OHC_UDP_V4 | OHC_UDP_V6), far->port);
+	reply_uint_if(r, NULL, far->dscp != 0xff, far->dscp);
 	reply_str(r, NULL, far->policy ? n4->env.policies[far->policy - 1].name : NULL);
 }
 
@@ -395,7 +388,7 @@ static void fars_put(struct reply *r, const struct n4 *n4, const struct rules *r
 		ni_put(r, n4, far->has_parameters ? far->ni : RULES_NI_NONE);
 		way_put(r, n4, far);
 		redirect_put(r, far);
-		number_put(r, far->has_bar, far->bar);
+		reply_uint_if(r, NULL, far->has_bar, far->bar);
 	}
 	reply_table_close(r);
 }
@@ -449,25 +442,25 @@ static void qers_put(struct reply *r, const struct rules *rules)
 
 		reply_row(r);
 		reply_uint(r, NULL, qer->id);
-		number_put(r, qer->has_qfi, qer->qfi);
+		reply_uint_if(r, NULL, qer->has_qfi, qer->qfi);
 		reply_str(r, NULL, gate_str(qer->gate_up));
 		reply_str(r, NULL, gate_str(qer->gate_down));
-		number_put(r, qer->has_mbr, qer->mbr_up_bps);
-		number_put(r, qer->has_mbr, qer->mbr_down_bps);
-		number_put(r, qer->has_gbr, qer->gbr_up_bps);
-		number_put(r, qer->has_gbr, qer->gbr_down_bps);
-		number_put(r, qer->averaging_window_ms != 0, qer->averaging_window_ms);
-		number_put(r, qer->correlation_id != 0, qer->correlation_id);
+		reply_uint_if(r, NULL, qer->has_mbr, qer->mbr_up_bps);
+		reply_uint_if(r, NULL, qer->has_mbr, qer->mbr_down_bps);
+		reply_uint_if(r, NULL, qer->has_gbr, qer->gbr_up_bps);
+		reply_uint_if(r, NULL, qer->has_gbr, qer->gbr_down_bps);
+		reply_uint_if(r, NULL, qer->averaging_window_ms != 0, qer->averaging_window_ms);
+		reply_uint_if(r, NULL, qer->correlation_id != 0, qer->correlation_id);
 		reply_bool(r, NULL, qer->rqi);
 	}
 	reply_table_close(r);
 }
 
-static void volumes_put(struct reply *r, const struct urr_volumes *v)
+void rules_put_volumes(struct reply *r, const struct urr_volumes *v)
 {
-	number_put(r, v->flags & 1, v->total);
-	number_put(r, v->flags & 2, v->up);
-	number_put(r, v->flags & 4, v->down);
+	reply_uint_if(r, NULL, v->flags & 1, v->total);
+	reply_uint_if(r, NULL, v->flags & 2, v->up);
+	reply_uint_if(r, NULL, v->flags & 4, v->down);
 }
 
 static void urrs_put(struct reply *r, const struct rules *rules)
@@ -500,13 +493,13 @@ static void urrs_put(struct reply *r, const struct rules *rules)
 		reply_uint(r, NULL, urr->id);
 		flags_put(r, urr->method, methods);
 		reply_printf(r, NULL, "0x%06" PRIx32, urr->triggers);
-		volumes_put(r, &urr->threshold);
-		volumes_put(r, &urr->quota);
-		number_put(r, urr->time_threshold_s != 0, urr->time_threshold_s);
-		number_put(r, urr->time_quota_s != 0, urr->time_quota_s);
-		number_put(r, urr->quota_holding_s != 0, urr->quota_holding_s);
-		number_put(r, urr->quota_validity_s != 0, urr->quota_validity_s);
-		number_put(r, urr->period_s != 0, urr->period_s);
+		rules_put_volumes(r, &urr->threshold);
+		rules_put_volumes(r, &urr->quota);
+		reply_uint_if(r, NULL, urr->time_threshold_s != 0, urr->time_threshold_s);
+		reply_uint_if(r, NULL, urr->time_quota_s != 0, urr->time_quota_s);
+		reply_uint_if(r, NULL, urr->quota_holding_s != 0, urr->quota_holding_s);
+		reply_uint_if(r, NULL, urr->quota_validity_s != 0, urr->quota_validity_s);
+		reply_uint_if(r, NULL, urr->period_s != 0, urr->period_s);
 		ids_put(r, urr->linked, urr->n_linked);
 	}
 	reply_table_close(r);
@@ -524,8 +517,8 @@ static void bars_put(struct reply *r, const struct rules *rules)
 		reply_row(r);
 		reply_uint(r, NULL, bar->id);
 		reply_uint(r, NULL, bar->ddn_delay_50ms * 50u);
-		number_put(r, bar->has_suggested, bar->suggested_packets);
-		number_put(r, bar->has_duration, bar->duration_s);
+		reply_uint_if(r, NULL, bar->has_suggested, bar->suggested_packets);
+		reply_uint_if(r, NULL, bar->has_duration, bar->duration_s);
 	}
 	reply_table_close(r);
 }

@@ -8,15 +8,13 @@
 
 #include "base/clock.h"
 #include "ctl/reply.h"
+#include "ctl/rules_put.h"
 #include "pfcp/n4_session.h"
 #include "pfcp/usage.h"
 
 static void left_put(struct reply *r, bool given, int64_t left)
 {
-	if (given)
-		reply_uint(r, NULL, left > 0 ? (uint64_t)left : 0);
-	else
-		reply_null(r, NULL);
+	reply_uint_if(r, NULL, given, left > 0 ? (uint64_t)left : 0);
 }
 
 static void counts_put(struct reply *r, const struct usage *usage)
@@ -118,13 +116,6 @@ static void drops_put(struct reply *r, const struct rules *rules, const struct p
 	reply_table_close(r);
 }
 
-static void volumes_put(struct reply *r, const struct urr_volumes *volumes)
-{
-	left_put(r, volumes->flags & 1, (int64_t)volumes->total);
-	left_put(r, volumes->flags & 2, (int64_t)volumes->up);
-	left_put(r, volumes->flags & 4, (int64_t)volumes->down);
-}
-
 static void nexts_put(struct reply *r, const struct rules *rules)
 {
 	static const char *const columns[] = {
@@ -151,12 +142,12 @@ static void nexts_put(struct reply *r, const struct rules *rules)
 		reply_row(r);
 		reply_uint(r, NULL, next->urr);
 		reply_uint(r, NULL, in_s > 0 ? (uint64_t)in_s : 0);
-		volumes_put(r, &next->threshold);
-		volumes_put(r, &next->quota);
-		left_put(r, next->time_threshold_s != 0, next->time_threshold_s);
-		left_put(r, next->time_quota_s != 0, next->time_quota_s);
-		left_put(r, next->event_threshold != 0, next->event_threshold);
-		left_put(r, next->event_quota != 0, next->event_quota);
+		rules_put_volumes(r, &next->threshold);
+		rules_put_volumes(r, &next->quota);
+		reply_uint_if(r, NULL, next->time_threshold_s != 0, next->time_threshold_s);
+		reply_uint_if(r, NULL, next->time_quota_s != 0, next->time_quota_s);
+		reply_uint_if(r, NULL, next->event_threshold != 0, next->event_threshold);
+		reply_uint_if(r, NULL, next->event_quota != 0, next->event_quota);
 	}
 	reply_table_close(r);
 }
