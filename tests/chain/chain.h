@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../unit/unit.h"
+#include "base/clock.h"
 #include "rig.h"
 
 // A rig of a few sessions' room, whose gateways are known; `over6`: its tunnels are over IPv6.
@@ -21,6 +22,25 @@ static inline struct rig *chain_rig_over(unsigned n_workers, bool over6)
 static inline struct rig *chain_rig(unsigned n_workers)
 {
 	return chain_rig_over(n_workers, false);
+}
+
+// A rig whose gateways are known, and the clock stopped.
+static inline struct rig *chain_rig_stopped(const struct rig_conf *conf)
+{
+	struct rig *rig;
+
+	clock_stop();
+	rig = rig_new(conf);
+	rig_resolve(rig);
+	return rig;
+}
+
+// A session whose gNB is known (rig_session_add()).
+static inline void chain_session_add(struct rig *rig, uint32_t n, const struct rules *rules,
+				     struct rig_session *ret)
+{
+	rig_session_add(rig, n, rules, ret);
+	rig_resolve(rig);
 }
 
 // Takes all frames that have left by the interface. Gives their number.

@@ -33,11 +33,8 @@ static void bed_open(struct bed *b, unsigned n_workers, const char *const rows[]
 	b->acl = (struct acl){0};
 	for (unsigned i = 0; i < ROWS_MAX && rows[i]; i++)
 		CU_ASSERT_EQUAL_FATAL(acl_add(&b->acl, rows[i]), 0);
-	clock_stop();
-	b->rig = rig_new(&conf);
-	rig_resolve(b->rig);
-	rig_session_add(b->rig, 0, NULL, &b->session);
-	rig_resolve(b->rig);
+	b->rig = chain_rig_stopped(&conf);
+	chain_session_add(b->rig, 0, NULL, &b->session);
 }
 
 static void bed_close(struct bed *b)

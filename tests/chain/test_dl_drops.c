@@ -108,11 +108,8 @@ static void run(enum way way, unsigned n_workers, bool v6, bool in_line, bool by
 		conf.buffers.packets = 1;
 	if (way == BY_NO_ROOM)
 		conf.buffers.all_packets = 1;
-	clock_stop();
-	rig = rig_new(&conf);
-	rig_resolve(rig);
-	rig_session_add(rig, 0, rules, &s);
-	rig_resolve(rig);
+	rig = chain_rig_stopped(&conf);
+	chain_session_add(rig, 0, rules, &s);
 	if (way == BY_LIMIT || way == BY_NO_ROOM)
 		offer(rig, &s, false, v6, 0); // is held
 	if (way == BY_RATE)

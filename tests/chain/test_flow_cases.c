@@ -3,7 +3,6 @@
 //
 // The test's thread, with warped time. Rows go over v4/v6, both directions, and one or two workers.
 
-#include "base/clock.h"
 #include "fragments.h"
 #include "packet/icmp.h"
 #include "pipeline/pipeline.h"
@@ -39,11 +38,8 @@ static struct rig *rig_open(const struct row *row, enum flow_case what, struct r
 	struct rig *rig;
 
 	conf.flow_profile.handlers[what] = (uint8_t)row->handler;
-	clock_stop();
-	rig = rig_new(&conf);
-	rig_resolve(rig);
-	rig_session_add(rig, 0, NULL, s);
-	rig_resolve(rig);
+	rig = chain_rig_stopped(&conf);
+	chain_session_add(rig, 0, NULL, s);
 	return rig;
 }
 

@@ -31,11 +31,8 @@ static void bed_open(struct bed *b, struct rig_conf conf)
 	conf.n_workers = conf.n_workers ? conf.n_workers : 1;
 	conf.n_slots = 4;
 	conf.n_tunnels = 4;
-	clock_stop();
-	b->rig = rig_new(&conf);
-	rig_resolve(b->rig);
-	rig_session_add(b->rig, 0, NULL, &b->session);
-	rig_resolve(b->rig);
+	b->rig = chain_rig_stopped(&conf);
+	chain_session_add(b->rig, 0, NULL, &b->session);
 	b->w = b->rig->control.workers[b->session.slot.owner];
 }
 

@@ -364,9 +364,7 @@ static void model_run(unsigned workers, unsigned steps, uint32_t margin)
 
 	memset(&m, 0, sizeof(m));
 	state = workers + margin;
-	clock_stop();
-	m.rig = rig_new(&conf);
-	rig_resolve(m.rig);
+	m.rig = chain_rig_stopped(&conf);
 	for (unsigned s = 0; s < SESSIONS; s++)
 		rig_session_add(m.rig, s, NULL, &m.sessions[s]);
 	rig_resolve(m.rig);

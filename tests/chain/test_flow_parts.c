@@ -38,12 +38,8 @@ static struct rig *rig_of(unsigned workers, const struct acl *acl)
 		.acl = acl,
 		.flow_profile = {.handlers = {[FLOW_CASE_ICMP_ERROR] = FLOW_HANDLER_flow}},
 		.gather = {.datagrams = 16, .of_one = 4, .pieces = 64, .ms = 1000}};
-	struct rig *rig;
 
-	clock_stop();
-	rig = rig_new(&conf);
-	rig_resolve(rig);
-	return rig;
+	return chain_rig_stopped(&conf);
 }
 
 static const struct flows *flows_of(const struct rig *rig, const struct rig_session *s)
@@ -78,8 +74,7 @@ static void fragments_row(const struct row *row)
 	struct rig_session s;
 
 	small.payload = 20;
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	for (unsigned i = 0; i < 3; i++) {
 		pieces_of_user(rig, &s, row->up, &flow, MTU, 7 + i, &pieces);
 		CU_ASSERT_EQUAL(send_pieces(rig, row, &pieces), 3);
@@ -119,8 +114,7 @@ static void acl_row(const struct row *row)
 	for (unsigned i = 0; i < RTE_DIM(lines); i++)
 		CU_ASSERT_EQUAL_FATAL(acl_add(&acl, lines[i]), 0);
 	rig = rig_of(row->workers, &acl);
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	pieces_of_user(rig, &s, row->up, &denied, MTU, 1, &pieces);
 	CU_ASSERT_EQUAL(send_pieces(rig, row, &pieces), 0);
 	CU_ASSERT_EQUAL(rig_drops(rig, DROP_acl_denied), 1);
@@ -209,8 +203,7 @@ static void errors_row(const struct row *row)
 	struct rig_session s;
 	uint32_t deadline;
 
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	CU_ASSERT_EQUAL(chain_forwarded(rig, &s, !row->up, &flow, 0), 1);
 	deadline = flow_of(rig, &s)->deadline;
 	clock_warp_ns(1000 * (int64_t)NS_PER_MS);
@@ -253,8 +246,7 @@ static void test_errors_acl(void)
 	for (unsigned i = 0; i < RTE_DIM(lines); i++)
 		CU_ASSERT_EQUAL_FATAL(acl_add(&acl, lines[i]), 0);
 	rig = rig_of(1, &acl);
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	CU_ASSERT_EQUAL(chain_forwarded(rig, &s, true, &denied, 0), 0);
 	CU_ASSERT_EQUAL(chain_forwarded(rig, &s, true, &allowed, 0), 1);
 	CU_ASSERT_EQUAL(error_send(rig, &s, &row, &denied, 60, 0), 0);

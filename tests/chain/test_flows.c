@@ -24,12 +24,7 @@ static struct rig_conf conf_of(unsigned n_workers)
 
 static struct rig *flows_rig(const struct rig_conf *conf)
 {
-	struct rig *rig;
-
-	clock_stop();
-	rig = rig_new(conf);
-	rig_resolve(rig);
-	return rig;
+	return chain_rig_stopped(conf);
 }
 
 static struct flows *flows_of(const struct rig *rig, const struct rig_session *s)
@@ -171,8 +166,7 @@ static void expiry_row(const struct row *row)
 	struct rig_session s;
 
 	flow.proto = row->proto;
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	chain_forwarded(rig, &s, row->up_first, &flow, 0);
 	warp_ms(rig, RIG_EMBRYONIC_MS - 1);
 	CU_ASSERT_EQUAL(used(rig), 1);
@@ -267,8 +261,7 @@ static void test_rate(void)
 	conf.flows = 1000;
 	conf.flows_per_session = 1000;
 	rig = flows_rig(&conf);
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	for (unsigned i = 0; i < 200; i++) {
 		passed += first_packets(rig, &s, (uint16_t)(1000 + 4 * i), 4);
 		warp_ms(rig, 50);
@@ -293,8 +286,7 @@ static void test_eviction(void)
 	conf.flows = 12;
 	conf.flow_margin = 4;
 	rig = flows_rig(&conf);
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	for (unsigned i = 0; i < 8; i++) { // 0 to 4 are established
 		flows[i] = udp(i % 2, (uint16_t)(1000 + i));
 		chain_forwarded(rig, &s, true, &flows[i], 0);
@@ -345,8 +337,7 @@ static void test_session_end(void)
 	conf.flows = 3 * FLOW_ENDS;
 	conf.flows_per_session = 3 * FLOW_ENDS;
 	rig = flows_rig(&conf);
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	CU_ASSERT_EQUAL(first_packets(rig, &s, 1000, 3 * FLOW_ENDS), 3 * FLOW_ENDS);
 	rig_session_close(rig, &s);
 	while (mailbox_outstanding(rig->control.workers[0]) > 0) {
@@ -379,8 +370,7 @@ static void test_without(void)
 
 	rig_session_add(rig, 0, NULL, &with);
 	rig->conf.services = 0;
-	rig_session_add(rig, 1, NULL, &without);
-	rig_resolve(rig);
+	chain_session_add(rig, 1, NULL, &without);
 	for (unsigned i = 0; i < 20; i++) {
 		uint8_t frame[RIG_FRAME_MAX];
 		const struct rig_session *s = i % 3 ? &without : &with;
@@ -423,8 +413,7 @@ static void rules_row(const struct row *row)
 	struct rig_session s;
 
 	flow.proto = row->proto;
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	chain_forwarded(rig, &s, row->up_first, &flow, 0);
 	for (unsigned i = 0; i < RTE_DIM(steps); i++) {
 		rules_set(rig, &s, steps[i].variant);
@@ -453,8 +442,7 @@ static void test_rare(void)
 	struct rig_session s;
 
 	rules_pdr_lookup(rules, 4)->pdi.qfis = 1ull << 1;
-	rig_session_add(rig, 0, rules, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, rules, &s);
 	for (unsigned i = 0; i < 6; i++) {
 		flow.qfi = (uint8_t)(1 + i % 2);
 		CU_ASSERT_EQUAL(chain_forwarded(rig, &s, true, &flow, 0), flow.qfi == 1);
@@ -543,8 +531,7 @@ static void test_services(void)
 	conf.extra = &service_seen;
 	rig = flows_rig(&conf);
 	rig->conf.services |= 1ull << seen_bit();
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	for (unsigned i = 0; i < 3; i++)
 		CU_ASSERT_EQUAL(chain_forwarded(rig, &s, true, &flow, 0), 1);
 	CU_ASSERT_EQUAL(seen.visits, 3);

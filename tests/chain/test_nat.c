@@ -45,12 +45,8 @@ static struct rig *nat_rig(unsigned n_workers, const struct nat_pool_conf *pool)
 		.flow_profile = {.handlers = {[FLOW_CASE_UNKNOWN_PROTOCOL] = FLOW_HANDLER_flow,
 					      [FLOW_CASE_ICMP_ERROR] = FLOW_HANDLER_flow}},
 		.gather = {.datagrams = 16, .of_one = 4, .pieces = 64, .ms = 1000}};
-	struct rig *rig;
 
-	clock_stop();
-	rig = rig_new(&conf);
-	rig_resolve(rig);
-	return rig;
+	return chain_rig_stopped(&conf);
 }
 
 static struct nat *nat_of(const struct rig *rig, unsigned worker)
@@ -313,8 +309,7 @@ static void test_left_alone(void)
 	struct rig_session s;
 	struct packet p;
 
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	for (unsigned i = 0; i < 4; i++)
 		CU_ASSERT_EQUAL(chain_forwarded(rig, &s, i % 2, &v6, 0), 1);
 	CU_ASSERT_EQUAL(mappings(rig), 0);
@@ -356,8 +351,7 @@ static void modes_row(const struct modes *row, unsigned n_workers, uint8_t proto
 	pool.map_by_remote = row->map_by_remote;
 	pool.filter = row->filter;
 	rig = nat_rig(n_workers, &pool);
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	a2.port = 54;
 	c = end_of("203.0.113.77", 53);
 	p = go_up(rig, &s, proto, 5001, a);
@@ -419,8 +413,7 @@ static void test_exhausted(void)
 	struct rig_session s;
 	unsigned i = 0;
 
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	for (; i < 128; i++) {
 		struct packet p = go_up(rig, &s, IPPROTO_UDP, (uint16_t)(10000 + 7 * i), server);
 
@@ -457,11 +450,8 @@ static void test_eviction(void)
 	struct rig_session s;
 	struct rig *rig;
 
-	clock_stop();
-	rig = rig_new(&conf);
-	rig_resolve(rig);
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	rig = chain_rig_stopped(&conf);
+	chain_session_add(rig, 0, NULL, &s);
 	for (unsigned i = 0; i < 300; i++) {
 		CU_ASSERT_NOT_EQUAL(
 			go_up(rig, &s, IPPROTO_UDP, (uint16_t)(10000 + i), server).bytes, 0);
@@ -485,8 +475,7 @@ static void test_unsupported(void)
 	struct rig_session s;
 	struct packet p;
 
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	p = packet_of(IPPROTO_UDP, ue_end(&s, 0), server, 40);
 	((struct ip4_head *)p.ip)->proto = IPPROTO_GRE;
 	ip4_sum_right(p.ip);
@@ -553,8 +542,7 @@ static void fragments_row(unsigned n_workers, uint8_t proto, bool backwards)
 	struct rig_session s;
 	unsigned n;
 
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	for (unsigned k = 0; k < 4; k++) {
 		p = packet_of(proto, ue_end(&s, 5000), server, 1600);
 		n = cut(&p, (uint16_t)k, pieces);
@@ -639,8 +627,7 @@ static void errors_row(unsigned n_workers, uint8_t proto, uint32_t quote)
 	struct packet sent, left, error, got;
 	struct rig_session s;
 
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	sent = packet_of(proto, ue_end(&s, 5000), server, 100);
 	packet_send(rig, &s, true, 0, &sent);
 	left = packet_recv(rig, true);
@@ -705,8 +692,7 @@ static void test_own_errors(void)
 	struct packet sent, got, left;
 	struct rig_session s;
 
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	chain_session_add(rig, 0, NULL, &s);
 	left = go_up(rig, &s, IPPROTO_UDP, 5000, server);
 	sent = packet_of(IPPROTO_UDP, ue_end(&s, 5000), server, 100);
 	((struct ip4_head *)sent.ip)->ttl = 1;
@@ -851,11 +837,8 @@ static void redirect_row(enum nat_filter filter)
 	struct rig *rig;
 
 	pool.filter = filter;
-	clock_stop();
-	rig = rig_new(&conf);
-	rig_resolve(rig);
-	rig_session_add(rig, 0, NULL, &s);
-	rig_resolve(rig);
+	rig = chain_rig_stopped(&conf);
+	chain_session_add(rig, 0, NULL, &s);
 	redirect_set(rig, &s, OTHER);
 	outside = go_up(rig, &s, IPPROTO_UDP, 5000, server).from;
 	CU_ASSERT_TRUE(is_outside(rig, outside));

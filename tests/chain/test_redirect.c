@@ -68,12 +68,9 @@ static void bed_open(struct bed *b, unsigned n_workers, bool v6, const struct re
 		.n_workers = n_workers, .n_slots = 8, .n_tunnels = 4, .redirects = true};
 	struct rules *rules = rules_make(to);
 
-	clock_stop();
 	b->v6 = v6;
-	b->rig = rig_new(&conf);
-	rig_resolve(b->rig);
-	rig_session_add(b->rig, 0, rules, &b->session);
-	rig_resolve(b->rig);
+	b->rig = chain_rig_stopped(&conf);
+	chain_session_add(b->rig, 0, rules, &b->session);
 	rules_free(rules);
 }
 
@@ -557,8 +554,7 @@ static void run_quota(unsigned n_workers, bool v6)
 	urr->quota_far = 77;
 	bed_open(&b, n_workers, v6, NULL);
 	rig_session_del(b.rig, &b.session);
-	rig_session_add(b.rig, 0, rules, &b.session);
-	rig_resolve(b.rig);
+	chain_session_add(b.rig, 0, rules, &b.session);
 	flow = flow_of(&b, IPPROTO_UDP, 9, NULL);
 	flow.payload = (uint16_t)(1000 - (v6 ? IP6_BYTES : IP4_BYTES) - UDP_BYTES);
 	for (unsigned i = 0; i < RIG_QUOTA_BYTES / 1000; i++)
@@ -584,8 +580,7 @@ static void to_ue(void)
 	struct bed b;
 
 	bed_open(&b, 1, false, NULL);
-	rig_session_add(b.rig, 1, NULL, &other);
-	rig_resolve(b.rig);
+	chain_session_add(b.rig, 1, NULL, &other);
 	to.v4.s_addr = other.ue_v4.v4;
 	bed_change(&b, &to);
 	flow = flow_of(&b, IPPROTO_UDP, WEB, NULL);

@@ -51,11 +51,8 @@ static void bed_open(struct bed *b, const struct row *row, bool strict)
 				   .ttl = 64,
 				   .qfi = 1,
 				   .v6 = row->v6}};
-	clock_stop();
-	b->rig = rig_new(&conf);
-	rig_resolve(b->rig);
-	rig_session_add(b->rig, 0, NULL, &b->session);
-	rig_resolve(b->rig);
+	b->rig = chain_rig_stopped(&conf);
+	chain_session_add(b->rig, 0, NULL, &b->session);
 }
 
 static void bed_close(struct bed *b)
@@ -530,8 +527,7 @@ static void test_contexts(void)
 	struct bed b, other;
 
 	bed_open(&b, &row, true);
-	rig_session_add(b.rig, 1, NULL, &second);
-	rig_resolve(b.rig);
+	chain_session_add(b.rig, 1, NULL, &second);
 	other = b;
 	other.session = second;
 	shake(&b);
