@@ -4,6 +4,7 @@
 // The test's thread, with warped time. Rows go over v4/v6, both directions, and one or two workers.
 
 #include "fragments.h"
+#include "l4_sum.h"
 #include "packet/icmp.h"
 #include "pipeline/pipeline.h"
 #include "service/flow_handler.h"
@@ -102,19 +103,10 @@ static unsigned icmp_sent(struct rig *rig, const struct rig_session *s, const st
 	uint8_t frame[RIG_FRAME_MAX];
 	size_t bytes = chain_frame(rig, s, row->up, &flow, frame);
 	uint8_t *icmp = frame + bytes - flow.payload - ICMP_BYTES;
-	uint8_t *pseudo = icmp - IP6_BYTES;
-	uint64_t sum;
-	uint16_t cksum;
 
 	memset(icmp, 0, ICMP_BYTES);
 	icmp[0] = type;
-	sum = cksum_bytes(icmp, ICMP_BYTES + flow.payload);
-	if (row->v6)
-		sum += cksum_pseudo6(((struct ip6_head *)pseudo)->src,
-				     ((struct ip6_head *)pseudo)->dst, IPPROTO_ICMPV6,
-				     ICMP_BYTES + flow.payload);
-	cksum = cksum_finish(sum);
-	memcpy(icmp + 2, &cksum, sizeof(cksum));
+	l4_sum_write(icmp - (row->v6 ? IP6_BYTES : IP4_BYTES));
 	rig_send(rig, row->up ? RIG_N3 : RIG_N6, via, frame, bytes);
 	rig_settle(rig);
 	return chain_drain(rig, row->up ? RIG_N6 : RIG_N3);

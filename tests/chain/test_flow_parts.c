@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "chain.h"
 #include "fragments.h"
+#include "l4_sum.h"
 #include "packet/icmp.h"
 #include "pipeline/pipeline.h"
 #include "service/flow_handler.h"
@@ -146,7 +147,6 @@ static size_t error_about(const struct rig *rig, const struct row *row, uint8_t 
 	uint32_t to = row->up ? rig_user_at(rig, 1) : ETH_BYTES;
 	uint32_t head = (row->v6 ? IP6_BYTES : IP4_BYTES) + ICMP_BYTES;
 	uint8_t user[RIG_FRAME_MAX], *ip = frame + to;
-	uint64_t sum;
 
 	memcpy(user, frame + from, bytes - from);
 	quote = RTE_MIN(quote, (unsigned)(bytes - from));
@@ -154,22 +154,18 @@ static size_t error_about(const struct rig *rig, const struct row *row, uint8_t 
 	memset(ip + head - ICMP_BYTES, 0, ICMP_BYTES);
 	ip[head - ICMP_BYTES] = row->v6 ? ICMP6_TYPE_UNREACHABLE : ICMP4_TYPE_UNREACHABLE;
 	ip[head - ICMP_BYTES + 1] = code;
-	sum = cksum_bytes(ip + head - ICMP_BYTES, ICMP_BYTES + quote);
 	if (row->v6) {
 		const struct ip6_head *about = (const struct ip6_head *)user;
 
 		ip6_write((struct ip6_head *)ip, row->up ? about->dst : router6, about->src,
 			  IPPROTO_ICMPV6, 60, ICMP_BYTES + quote);
-		sum += cksum_pseudo6(((struct ip6_head *)ip)->src, about->src, IPPROTO_ICMPV6,
-				     ICMP_BYTES + quote);
 	} else {
 		const struct ip4_head *about = (const struct ip4_head *)user;
 
 		ip4_write((struct ip4_head *)ip, row->up ? about->dst : word32_get(router4),
 			  about->src, IPPROTO_ICMP, ICMP_BYTES + quote);
 	}
-	uint16_t cksum = cksum_finish(sum);
-	memcpy(ip + head - ICMP_BYTES + 2, &cksum, sizeof(cksum));
+	l4_sum_write(ip);
 	return to + head + quote;
 }
 

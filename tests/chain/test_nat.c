@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "chain.h"
 #include "fragments.h"
+#include "l4_sum.h"
 #include "packet/icmp.h"
 #include "pipeline/pipeline.h"
 #include "service/flow_handler.h"
@@ -121,17 +122,11 @@ struct packet {
 	uint8_t ip[RIG_FRAME_MAX];
 };
 
+// Also where UDP has none.
 static bool l4_right(const struct packet *p)
 {
-	const struct ip4_head *ip = (const struct ip4_head *)p->ip;
-	uint32_t bytes = p->bytes - IP4_BYTES;
-	uint64_t sum = cksum_bytes(p->ip + IP4_BYTES, bytes);
-
-	if (p->proto == IPPROTO_UDP && be16_get(p->ip + IP4_BYTES + 6) == 0)
-		return true;
-	if (p->proto != IPPROTO_ICMP)
-		sum += cksum_pseudo4(ip->src, ip->dst, p->proto, bytes);
-	return cksum_fold(sum) == 0xffff;
+	return (p->proto == IPPROTO_UDP && be16_get(p->ip + IP4_BYTES + 6) == 0) ||
+	       l4_sum_right(p->ip);
 }
 
 static void packet_read(struct packet *p)
@@ -169,7 +164,6 @@ static struct packet packet_of(uint8_t proto, struct end from, struct end to, ui
 	uint32_t head = proto == IPPROTO_TCP ? 20 : 8;
 	struct packet p = {.bytes = IP4_BYTES + head + payload, .from = from, .to = to};
 	uint8_t *l4 = p.ip + IP4_BYTES;
-	uint64_t sum;
 
 	p.proto = proto;
 	ip4_write((struct ip4_head *)p.ip, from.addr, to.addr, proto, head + payload);
@@ -186,11 +180,7 @@ static struct packet packet_of(uint8_t proto, struct end from, struct end to, ui
 		be16_put(l4 + 12, 0x5010);
 	else if (proto == IPPROTO_UDP)
 		be16_put(l4 + 4, (uint16_t)(head + payload));
-	sum = cksum_bytes(l4, head + payload);
-	if (proto != IPPROTO_ICMP)
-		sum += cksum_pseudo4(from.addr, to.addr, proto, head + payload);
-	uint16_t cksum = proto == IPPROTO_UDP ? cksum_finish_udp(sum) : cksum_finish(sum);
-	memcpy(l4 + (proto == IPPROTO_TCP ? 16 : proto == IPPROTO_UDP ? 6 : 2), &cksum, 2);
+	l4_sum_write(p.ip);
 	return p;
 }
 
@@ -528,6 +518,7 @@ static struct packet join(struct rig *rig, bool up, unsigned n)
 		whole.bytes += piece.bytes - IP4_BYTES;
 	}
 	whole.bytes += IP4_BYTES;
+	be16_put(whole.ip + 2, (uint16_t)whole.bytes);
 	packet_read(&whole);
 	return whole;
 }
@@ -596,10 +587,9 @@ static struct packet error_of(rte_be32_t from, const struct packet *about, uint3
 	icmp[0] = ICMP4_TYPE_UNREACHABLE;
 	icmp[1] = ICMP4_FRAGMENT_NEEDED;
 	be32_put(icmp + 4, 1280);
-	uint16_t cksum = cksum_finish(cksum_bytes(icmp, ICMP_BYTES + quote));
-	memcpy(icmp + 2, &cksum, sizeof(cksum));
 	ip4_write((struct ip4_head *)p.ip, from, about->from.addr, IPPROTO_ICMP,
 		  ICMP_BYTES + quote);
+	l4_sum_write(p.ip);
 	p.bytes = IP4_BYTES + ICMP_BYTES + quote;
 	return p;
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "chain.h"
 #include "fragments.h"
+#include "l4_sum.h"
 #include "packet/cksum.h"
 #include "packet/icmp.h"
 #include "pipeline/pipeline.h"
@@ -101,44 +102,9 @@ static struct rig_flow flow_of(const struct bed *b, uint8_t proto, uint16_t dn_p
 				 .dn = dn};
 }
 
-// What a checksum of the packet's L4 must be over: the pseudo header, if it counts, and all that follows.
-static uint64_t l4_sum(const uint8_t *ip)
-{
-	const struct ip4_head *ip4 = (const struct ip4_head *)ip;
-	const struct ip6_head *ip6 = (const struct ip6_head *)ip;
-	bool v6 = *ip >> 4 == 6;
-	uint8_t proto = v6 ? ip6->next : ip4->proto;
-	uint32_t head = v6 ? IP6_BYTES : IP4_BYTES, bytes = ip_bytes(ip) - head;
-	uint64_t pseudo = 0;
-
-	if (v6)
-		pseudo = cksum_pseudo6(ip6->src, ip6->dst, proto, bytes);
-	else if (proto != IPPROTO_ICMP)
-		pseudo = cksum_pseudo4(ip4->src, ip4->dst, proto, bytes);
-	return pseudo + cksum_bytes(ip + head, bytes);
-}
-
-static uint8_t *l4_cksum(uint8_t *ip)
-{
-	bool v6 = *ip >> 4 == 6;
-	uint8_t proto = v6 ? ((struct ip6_head *)ip)->next : ((struct ip4_head *)ip)->proto;
-	unsigned at = proto == IPPROTO_TCP ? 16 : proto == IPPROTO_UDP ? 6 : 2;
-
-	return ip + (v6 ? IP6_BYTES : IP4_BYTES) + at;
-}
-
-static void l4_sum_write(uint8_t *ip)
-{
-	uint16_t cksum = 0;
-
-	memcpy(l4_cksum(ip), &cksum, sizeof(cksum));
-	cksum = cksum_finish_udp(l4_sum(ip));
-	memcpy(l4_cksum(ip), &cksum, sizeof(cksum));
-}
-
 static bool sums_right(const uint8_t *ip)
 {
-	return cksum_fold(l4_sum(ip)) == 0xffff &&
+	return l4_sum_right(ip) &&
 	       (*ip >> 4 == 6 || cksum_fold(cksum_bytes(ip, IP4_BYTES)) == 0xffff);
 }
 
