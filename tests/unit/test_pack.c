@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random.h"
 #include "unit.h"
 
 #define ITEM_MOST 3000
@@ -14,10 +15,7 @@ static uint64_t seed = 88172645463325252ull;
 
 static uint64_t random_next(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random_step(&seed);
 }
 
 // One octet in `sparse` is not zero.

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "random.h"
 #include "unit.h"
 
 #include "packet/icmp.h"
@@ -292,10 +293,7 @@ static uint64_t random_next(void)
 {
 	static uint64_t state = 88172645463325252;
 
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
+	return random_step(&state);
 }
 
 static void test_cksum(void)

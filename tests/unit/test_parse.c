@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "random.h"
 #include "unit.h"
 
 #include "pkt_check.h"
@@ -267,10 +268,7 @@ static uint64_t random_next(void)
 {
 	static uint64_t state = 0x9e3779b97f4a7c15;
 
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
+	return random_step(&state);
 }
 
 // Puts the outer IPv4 checksum right again, so that changes get past it.

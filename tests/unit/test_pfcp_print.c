@@ -11,6 +11,7 @@
 #include "octets.h"
 #include "pfcp/codec.h"
 #include "pfcp/print.h"
+#include "random.h"
 #include "unit.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -233,10 +234,7 @@ static uint64_t random_state = 0x2545f4914f6cdd1dull;
 
 static uint64_t random_next(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
+	return random_step(&random_state);
 }
 
 static size_t mutate(uint8_t *data, size_t len)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random.h"
 #include "unit.h"
 
 #define BLOCKS 4000
@@ -22,10 +23,7 @@ static uint64_t seed = 88172645463325252ull;
 
 static uint64_t random_next(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random_step(&seed);
 }
 
 static bool is_marked(unsigned i)
