@@ -206,8 +206,10 @@ static struct mail *counts_ask(const struct n4_session *session, struct call *ca
 	if (mail) {
 		mail->session.image.slot = session->slot.index;
 		mail->session.image.version = session->slot.version;
-		if (policy_form_of(rules, &form))
+		if (policy_form_of(rules, &form)) {
+			form.copy = true;
 			mail->session.policy = policy_new(&form);
+		}
 	}
 	rules_free(rules);
 	return mail;

@@ -10,7 +10,7 @@
 #include "session/policy.h"
 
 static void row_put(struct reply *r, const struct qer_rule *qer, enum side side,
-		    const struct meter *meter, uint64_t now, uint64_t burst)
+		    const struct meter_full *meter, uint64_t now, uint64_t burst)
 {
 	bool up = side == SIDE_UP;
 	uint64_t bps = up ? qer->mbr_up_bps : qer->mbr_down_bps;
@@ -21,11 +21,12 @@ static void row_put(struct reply *r, const struct qer_rule *qer, enum side side,
 	reply_str(r, NULL, up ? "up" : "down");
 	reply_uint_if(r, NULL, qer->has_mbr, bps);
 	reply_uint_if(r, NULL, qer->has_mbr && meter,
-		      meter && bps ? meter_bytes_left(meter->tat, now, burst, meter->cost) : 0);
+		      meter && bps ? meter_bytes_left(meter->tat, now, burst, meter->meter.cost)
+				   : 0);
 	reply_uint_if(r, NULL, packets != 0, packets);
 	reply_uint_if(r, NULL, packets != 0, up ? qer->packet_unit_up_s : qer->packet_unit_down_s);
-	reply_uint_if(r, NULL, meter != NULL, meter ? meter->dropped : 0);
-	reply_uint_if(r, NULL, meter != NULL, meter ? meter->dropped_bytes : 0);
+	reply_uint_if(r, NULL, meter != NULL, meter ? meter->meter.dropped : 0);
+	reply_uint_if(r, NULL, meter != NULL, meter ? meter->meter.dropped_bytes : 0);
 }
 
 void meters_put(struct reply *r, const struct rules *rules, const struct policy *policy,
@@ -40,9 +41,9 @@ void meters_put(struct reply *r, const struct rules *rules, const struct policy 
 	for (unsigned i = 0; i < rules->n_qers; i++)
 		for (unsigned side = 0; side < SIDES; side++) {
 			const struct qer_rule *qer = &rules->qers[i];
-			const struct meter *meter =
+			const struct meter_full *meter =
 				policy && qer->place && qer->place <= policy->form.n_meters
-					? &policy->meters[qer->place - 1].side[side]
+					? policy_meter_full(policy, qer->place - 1u, side)
 					: NULL;
 
 			row_put(r, qer, side, meter, now, burst);

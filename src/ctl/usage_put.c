@@ -26,16 +26,16 @@ static void counts_put(struct reply *r, const struct usage *usage)
 			reply_null(r, NULL);
 		return;
 	}
-	counted[USAGE_UP] = usage->counts.bytes[SIDE_UP];
-	counted[USAGE_DOWN] = usage->counts.bytes[SIDE_DOWN];
+	counted[USAGE_UP] = usage->bytes[SIDE_UP];
+	counted[USAGE_DOWN] = usage->bytes[SIDE_DOWN];
 	counted[USAGE_TOTAL] = counted[USAGE_UP] + counted[USAGE_DOWN];
 	reply_uint(r, NULL, counted[USAGE_UP]);
 	reply_uint(r, NULL, counted[USAGE_DOWN]);
 	for (unsigned i = 0; i < USAGE_VOLUMES; i++)
-		left_put(r, usage->threshold[i] != USAGE_NONE,
-			 usage->threshold[i] - (int64_t)counted[i]);
+		left_put(r, usage_threshold(usage, i) != USAGE_NONE,
+			 usage_threshold(usage, i) - (int64_t)counted[i]);
 	for (unsigned i = 0; i < USAGE_VOLUMES; i++)
-		left_put(r, usage->quota[i] != USAGE_NONE, usage->quota[i]);
+		left_put(r, usage_quota(usage, i) != USAGE_NONE, usage_quota(usage, i));
 	reply_uint(r, NULL, usage->dropped);
 }
 
@@ -100,7 +100,7 @@ static void drops_put(struct reply *r, const struct rules *rules, const struct p
 	reply_table_open(r, "usage_dropped_downlink", columns);
 	for (unsigned i = 0; policy && i < rules->n_urrs; i++)
 		for (unsigned k = 0; k < policy->form.n_drops; k++) {
-			const struct usage_drops *drops = &policy->drops[k];
+			const struct usage_drops *drops = policy_drops(policy, k);
 
 			if (drops->number + 1u != rules->urrs[i].place)
 				continue;
@@ -178,7 +178,7 @@ void usage_put(struct reply *r, const struct n4_session *session, const struct p
 
 		row_put(r, session, urr,
 			policy && urr->place && urr->place <= policy->form.n_usages
-				? &policy->usages[urr->place - 1]
+				? policy_usage(policy, urr->place - 1u)
 				: NULL);
 	}
 	reply_table_close(r);

@@ -242,8 +242,9 @@ static struct n4_session *answered(struct n4_usage *s, const struct mail *mail)
 
 static const struct usage *usage_in(const struct policy *policy, const struct urr_rule *rule)
 {
-	return policy && rule->place <= policy->form.n_usages ? &policy->usages[rule->place - 1]
-							      : NULL;
+	return policy && rule->place <= policy->form.n_usages
+		       ? policy_usage(policy, rule->place - 1u)
+		       : NULL;
 }
 
 static void taken(struct mail *mail, void *ctx)
@@ -261,8 +262,11 @@ static void taken(struct mail *mail, void *ctx)
 			uint32_t triggers = u->taking;
 
 			u->taking = 0;
-			if (triggers && usage)
-				usage_report(s, u, rule, &usage->counts, triggers, &sink);
+			if (triggers && usage) {
+				struct usage_counts counts = usage_counts_of(usage);
+
+				usage_report(s, u, rule, &counts, triggers, &sink);
+			}
 			if (u->given)
 				usage_quota_given(u);
 			u->given = false;
@@ -350,7 +354,7 @@ static void take(struct n4_usage *s)
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct urr_rule *rule = rule_of(s->session, &s->urrs[i]);
 
-		urr_take(&s->urrs[i], &mail->session.policy->usages[rule->place - 1]);
+		urr_take(&s->urrs[i], policy_usage(mail->session.policy, rule->place - 1u));
 	}
 	post(s, mail);
 }
@@ -359,10 +363,11 @@ static void take(struct n4_usage *s)
 static void seen(struct n4_usage *s, struct urr_state *u, const struct urr_rule *rule,
 		 const struct usage *usage)
 {
+	uint32_t last_s = usage_counts_of(usage).last_s;
 	uint64_t now = clock_now_ns();
 
-	if (usage->counts.last_s)
-		u->active_ns = later(u->active_ns, after_s(0, usage->counts.last_s + 1));
+	if (last_s)
+		u->active_ns = later(u->active_ns, after_s(0, last_s + 1));
 	if (at_silence(s, u, rule) <= now) {
 		usage_time_pause(u, at_silence(s, u, rule));
 		u->again = true;
@@ -406,6 +411,7 @@ static void look(struct n4_usage *s)
 	struct policy *policy;
 
 	policy_form_of(s->session->rules, &form);
+	form.copy = true;
 	policy = mail ? policy_new(&form) : NULL;
 	if (!policy) {
 		free(mail);

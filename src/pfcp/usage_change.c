@@ -137,7 +137,7 @@ int usage_change_prepare(struct n4_change *change, struct mail *mail)
 		return -ENOMEM;
 	for (unsigned i = 0; any && i < mail->session.policy->form.n_usages; i++)
 		if (place_marked(takes, i + 1))
-			mail->session.policy->usages[i].flags |= USAGE_F_TAKE;
+			policy_usage(mail->session.policy, i)->flags |= USAGE_F_TAKE;
 	return 0;
 }
 
@@ -237,12 +237,13 @@ static bool urr_change(struct n4_change *change, struct urr_state *u, const stru
 	const struct urr_rule *now = goes_on(change->rules, old);
 	const struct policy *policy = change->policy;
 	uint32_t triggers = triggers_of(change, old, now);
+	struct usage_counts counts;
 
 	if (triggers && policy && old->place <= policy->form.n_usages) {
 		if (change->rules && change->rq) // in the order of their UR-SEQNs
 			n4_reports_take(change->n4, change->session, old->id, sink->put, sink->ctx);
-		usage_report(change->session->usage, u, old, &policy->usages[old->place - 1].counts,
-			     triggers, sink);
+		counts = usage_counts_of(policy_usage(policy, old->place - 1u));
+		usage_report(change->session->usage, u, old, &counts, triggers, sink);
 	}
 	if (now)
 		urr_go_on(change, u, old, now);

@@ -155,7 +155,13 @@ static void counts_add(struct usage_counts *to, const struct usage_counts *more)
 	to->last_s = more->last_s ? more->last_s : to->last_s;
 }
 
-// Of these counts, those of after the last stretch. When the first packet of them came nobody knows.
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+// Of these counts, those of after the last stretch. When the first packet of them came nobody knows. A URR that
+// counted nothing but bytes meanwhile has no packets of before.
 static struct usage_counts counts_after(const struct urr_state *u, const struct usage_counts *all)
 {
 	const struct usage_counts *in = &u->in_stretches;
@@ -164,7 +170,7 @@ static struct usage_counts counts_after(const struct urr_state *u, const struct 
 
 	for (unsigned side = 0; side < SIDES; side++) {
 		after.bytes[side] -= in->bytes[side];
-		after.packets[side] -= in->packets[side];
+		after.packets[side] -= least(in->packets[side], after.packets[side]);
 		has_before |= in->bytes[side] != 0;
 	}
 	if (has_before)

@@ -18,7 +18,7 @@
 static inline struct usage *quota_look(const struct policy *policy, unsigned number,
 				       struct usage *stopped)
 {
-	struct usage *usage = &policy->usages[number];
+	struct usage *usage = policy_usage(policy, number);
 
 	if (!(usage->flags & USAGE_F_STOPPED) || (stopped && !(stopped->flags & USAGE_F_FAR)))
 		return stopped;

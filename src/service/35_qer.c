@@ -27,31 +27,33 @@ static const struct policy *policy_of(const struct worker *w, const struct pkt *
 
 static struct meter *meter_of(const struct worker *w, const struct pkt *p, unsigned number)
 {
-	return &policy_of(w, p)->meters[number].side[side_of(p)];
+	return policy_meter(policy_of(w, p), number, side_of(p));
 }
 
 // NULL where there is no packet rate.
 static struct packet_meter *packets_of(const struct worker *w, const struct pkt *p, unsigned number)
 {
 	const struct policy *policy = policy_of(w, p);
-	struct packet_meter *packets = policy->packets ? &policy->packets[number].side[side_of(p)]
-						       : NULL;
+	struct packet_meter *packets = policy->form.packets
+					       ? policy_packets(policy, number, side_of(p))
+					       : NULL;
 
 	return packets && packets->units ? packets : NULL;
 }
 
 // A meter of the first places may be listed too, for its packet rate: its bytes are the line's.
-static uint64_t *tat_of(const struct pkt *p, struct meter *meter, unsigned number)
+static uint64_t *tat_of(const struct worker *w, const struct pkt *p, unsigned number)
 {
-	return number < POLICY_LINE_METERS ? &p->line->tat[number] : &meter->tat;
+	return number < POLICY_LINE_METERS
+		       ? &p->line->tat[number]
+		       : &policy_meter_full(policy_of(w, p), number, side_of(p))->tat;
 }
 
 static bool listed_passes(const struct worker *w, const struct pkt *p, unsigned number)
 {
 	const struct packet_meter *packets = packets_of(w, p, number);
-	struct meter *meter = meter_of(w, p, number);
 
-	return meter_passes(*tat_of(p, meter, number), w->now, w->meter_burst) &&
+	return meter_passes(*tat_of(w, p, number), w->now, w->meter_burst) &&
 	       (!packets || meter_passes(packets->tat, w->now, packets->burst));
 }
 
@@ -71,8 +73,8 @@ void qer_listed_charge(struct worker *w, const struct pkt *p)
 
 	for (unsigned i = 0; i < sizeof(p->pdr->meters) && meters[i] != PDR_NO_PLACE; i++) {
 		struct packet_meter *packets = packets_of(w, p, meters[i]);
-		struct meter *meter = meter_of(w, p, meters[i]);
-		uint64_t *tat = tat_of(p, meter, meters[i]);
+		const struct meter *meter = meter_of(w, p, meters[i]);
+		uint64_t *tat = tat_of(w, p, meters[i]);
 
 		*tat = meter_charge_bytes(*tat, w->now, w->meter_burst, meter->cost, p->user_bytes);
 		if (packets)

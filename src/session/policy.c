@@ -11,15 +11,32 @@
 
 #define LINE 64
 
+// Lays the parts out behind each other. Bytes of all.
+static size_t lay(struct policy *policy)
+{
+	const struct policy_form *form = &policy->form;
+	size_t usage = form->hot ? USAGE_STRIDE
+				 : sizeof(struct usage) + form->n_limits * sizeof(int64_t);
+	size_t meter = SIDES * (policy_meters_full(policy) ? sizeof(struct meter_full)
+							   : sizeof(struct meter));
+	size_t usages = form->hot ? LINE : sizeof(struct policy);
+	size_t meters = usages + form->n_usages * usage;
+	size_t packets = meters + form->n_meters * meter;
+	size_t drops = packets +
+		       (form->packets ? form->n_meters * sizeof(struct packet_meters) : 0);
+
+	policy->usages_at =
+		(uint16_t)((usages + (form->hot ? sizeof(struct usage_record) : 0)) / 8);
+	policy->meters_at = (uint16_t)(meters / 8);
+	policy->packets_at = (uint16_t)(packets / 8);
+	policy->drops_at = (uint16_t)(drops / 8);
+	return drops + form->n_drops * sizeof(struct usage_drops);
+}
+
 struct policy *policy_new(const struct policy_form *form)
 {
-	size_t usages = form->hot ? LINE : sizeof(struct policy);
-	size_t meters = usages + form->n_usages * sizeof(struct usage);
-	size_t packets = meters + form->n_meters * sizeof(struct meters);
-	size_t drops = packets + form->n_packets * sizeof(struct packet_meters);
-	size_t bytes = drops + form->n_drops * sizeof(struct usage_drops);
-	struct policy *policy = NULL;
-	uint8_t *at;
+	struct policy head = {.form = *form}, *policy = NULL;
+	size_t bytes = lay(&head);
 
 	if (!form->hot)
 		policy = slab_take(bytes);
@@ -28,21 +45,18 @@ struct policy *policy_new(const struct policy_form *form)
 	if (!policy)
 		return NULL;
 	memset(policy, 0, bytes);
-	at = (uint8_t *)policy;
-	policy->form = *form;
-	policy->slab_bytes = form->hot ? 0 : (uint32_t)bytes;
-	policy->usages = (struct usage *)(void *)(at + usages);
-	policy->meters = (struct meters *)(void *)(at + meters);
-	if (form->n_packets)
-		policy->packets = (struct packet_meters *)(void *)(at + packets);
-	policy->drops = (struct usage_drops *)(void *)(at + drops);
+	*policy = head;
 	return policy;
 }
 
 void policy_free(struct policy *policy)
 {
-	if (policy && policy->slab_bytes)
-		slab_give(policy, policy->slab_bytes);
-	else
+	struct policy head;
+
+	if (!policy || policy->form.hot) {
 		free(policy);
+		return;
+	}
+	head.form = policy->form;
+	slab_give(policy, lay(&head));
 }

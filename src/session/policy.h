@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "rules/meter.h"
@@ -23,18 +24,24 @@
 // The directions of an array of two.
 enum side { SIDE_UP, SIDE_DOWN, SIDES };
 
-// A QER's meters in one direction. `tat` and `cost` of the places in the line stand there while it runs.
+// A QER's meter in one direction. A place in the lines has its cost there as well, while it runs.
 struct meter {
-	uint64_t tat; // rules/meter.h
-	uint64_t dropped, dropped_bytes;
-	meter_cost cost;
-	bool fresh; // in a new block: another QER's than the meter at its place in the old one
-};
+	meter_cost cost; // rules/meter.h
+	// In a new block: another QER's than the meter at its place in the old one.
+	uint64_t fresh : 1;
+	// Room for what 10 million packets a second, or 100 Gbit/s, come to in days.
+	uint64_t dropped : 43;
+	uint64_t dropped_bytes : 52;
+} __attribute__((packed));
+static_assert(sizeof(struct meter) == 16, "two are half a cache line");
 
-struct meters {
-	struct meter side[SIDES];
+// The same with its arrival time: of places beyond the lines, and in copies.
+struct meter_full {
+	struct meter meter;
+	uint64_t tat;
+	uint64_t spare;
 };
-static_assert(sizeof(struct meters) == 64, "one cache line");
+static_assert(SIDES * sizeof(struct meter_full) == 64, "a QER's are a cache line");
 
 // Its packet rate; one without has no units.
 struct packet_meter {
@@ -59,10 +66,17 @@ struct packet_meters {
 // What is asked of the owner with a new block.
 #define USAGE_F_SPLIT 0x200 // what it has counted is told at once
 
+// Which limits there are: a bit from here on for each.
+#define USAGE_LIMIT_SHIFT 10
+
 #define USAGE_NONE INT64_MAX // no threshold, no quota
 
 // The three things that volumes are measured by.
 enum usage_volume { USAGE_TOTAL, USAGE_UP, USAGE_DOWN, USAGE_VOLUMES };
+
+// Thresholds, then quotas, in the order of volumes.
+#define USAGE_LIMITS (2 * USAGE_VOLUMES)
+static_assert(USAGE_LIMIT_SHIFT + USAGE_LIMITS <= 16, "flags have a bit for each");
 
 // What a URR has counted since its last report. Packets and their times only where it is counted in its record: seconds
 // of clock_now_ns(), first_s of none being 0; last_s goes on from report to report.
@@ -72,20 +86,29 @@ struct usage_counts {
 	uint32_t first_s, last_s;
 };
 
+// What counting touches of a usage that is not counted in the session's lines; it stands right before that.
+struct usage_record {
+	int64_t left[SIDES]; // bytes are counted down from what was granted until the next mark
+	uint64_t packets[SIDES];
+	uint32_t first_s, last_s;
+};
+
 // A URR's counts, and what is left until something is to be done.
 struct usage {
-	// What counting touches. Bytes are counted down from what was granted until the next mark.
-	int64_t left[SIDES];
-	struct usage_counts counts;
 	uint16_t flags;
-	uint16_t serial;  // of its URR (rules/model.h): a place may be another's soon
-	uint32_t dropped; // packets that a used up quota stopped
-	// What marks need.
+	uint16_t serial;       // of its URR (rules/model.h): a place may be another's soon
+	uint32_t dropped;      // packets that a used up quota stopped
+	uint64_t bytes[SIDES]; // counted since the last report, before the grant
 	int64_t granted[SIDES];
-	int64_t threshold[USAGE_VOLUMES]; // bytes since the last report at which one is due
-	int64_t quota[USAGE_VOLUMES];     // bytes left, as of the grant
+	// Thresholds: bytes since the last report at which one is due; quotas: bytes left, as of the grant.
+	int64_t limits[]; // those that there are
 };
-static_assert(sizeof(struct usage) == 128, "two cache lines, the first for counting");
+// From one to the next where there may be several: each with its record and room for all limits.
+#define USAGE_STRIDE                                                                               \
+	(sizeof(struct usage_record) + sizeof(struct usage) + USAGE_LIMITS * sizeof(int64_t))
+static_assert(USAGE_STRIDE == 128, "two cache lines");
+static_assert(sizeof(struct usage_record) + sizeof(uint16_t) <= 64,
+	      "what counting touches, flags included, is the first of them");
 
 // Downlink packets of a URR's PDRs that were dropped because their UE could not be reached, since it was last told.
 struct usage_drops {
@@ -97,21 +120,114 @@ struct usage_drops {
 
 // What there is of each.
 struct policy_form {
-	uint16_t n_meters, n_usages; // places
-	uint16_t n_packets;          // all meters, where a QER has a packet rate, or 0
-	uint16_t n_drops;            // usages that count these
-	uint16_t hot;                // ordinary packets touch it: its parts begin with cache lines
+	uint8_t n_meters, n_usages; // places
+	uint8_t n_drops;            // usages that count these
+	uint8_t n_limits;           // of the usage of one that is not hot
+	bool packets;               // all meters have packet rates
+	bool hot;  // ordinary packets touch it: parts begin with cache lines, usages have records
+	bool copy; // what a look gets
+	bool spare;
 };
 
+// A block: its parts follow, each where there is any, so many times 8 bytes from its beginning.
 struct policy {
 	struct policy_form form;
-	uint32_t slab_bytes; // of one that is not hot (base/slab.h)
-	struct usage *usages;
-	struct meters *meters;
-	struct packet_meters *packets; // NULL: no QER has a packet rate
-	struct usage_drops *drops;
+	uint16_t usages_at, meters_at, packets_at, drops_at;
 };
+static_assert(sizeof(struct policy) == 16, "the least that a session with rates or usage has");
 
 // Control thread. A zeroed block, NULL without memory.
 struct policy *policy_new(const struct policy_form *form);
 void policy_free(struct policy *policy);
+
+// Its parts, by their place from 0; which there are says the form.
+
+static inline void *policy_at(const struct policy *policy, size_t at)
+{
+	return (uint8_t *)(uintptr_t)policy + 8 * at;
+}
+
+static inline struct usage *policy_usage(const struct policy *policy, unsigned i)
+{
+	return policy_at(policy, policy->usages_at + i * (USAGE_STRIDE / 8));
+}
+
+// Of a usage that is not in the lines, in a hot block.
+static inline struct usage_record *usage_record(const struct usage *usage)
+{
+	return (struct usage_record *)(uintptr_t)usage - 1;
+}
+
+// Whether meters have their arrival times.
+static inline bool policy_meters_full(const struct policy *policy)
+{
+	return policy->form.hot || policy->form.copy;
+}
+
+static inline struct meter *policy_meter(const struct policy *policy, unsigned i, enum side side)
+{
+	size_t bytes = policy_meters_full(policy) ? sizeof(struct meter_full)
+						  : sizeof(struct meter);
+
+	return policy_at(policy, policy->meters_at + (i * SIDES + side) * (bytes / 8));
+}
+
+static inline struct meter_full *policy_meter_full(const struct policy *policy, unsigned i,
+						   enum side side)
+{
+	return (struct meter_full *)policy_meter(policy, i, side);
+}
+
+static inline struct packet_meter *policy_packets(const struct policy *policy, unsigned i,
+						  enum side side)
+{
+	struct packet_meters *packets = policy_at(policy, policy->packets_at);
+
+	return &packets[i].side[side];
+}
+
+static inline struct usage_drops *policy_drops(const struct policy *policy, unsigned i)
+{
+	return (struct usage_drops *)policy_at(policy, policy->drops_at) + i;
+}
+
+// The limit n of a usage, NULL where it has none.
+static inline int64_t *usage_limit(const struct usage *usage, unsigned n)
+{
+	unsigned has = (unsigned)usage->flags >> USAGE_LIMIT_SHIFT;
+
+	if (!(has >> n & 1))
+		return NULL;
+	return (int64_t *)(uintptr_t)usage->limits + __builtin_popcount(has & ((1u << n) - 1));
+}
+
+// USAGE_NONE where there is none.
+static inline int64_t usage_threshold(const struct usage *usage, enum usage_volume volume)
+{
+	const int64_t *limit = usage_limit(usage, volume);
+
+	return limit ? *limit : USAGE_NONE;
+}
+
+static inline int64_t usage_quota(const struct usage *usage, enum usage_volume volume)
+{
+	const int64_t *limit = usage_limit(usage, USAGE_VOLUMES + volume);
+
+	return limit ? *limit : USAGE_NONE;
+}
+
+// What it has counted, of a block that is settled or only looked at.
+static inline struct usage_counts usage_counts_of(const struct usage *usage)
+{
+	struct usage_counts counts = {.bytes = {usage->bytes[SIDE_UP], usage->bytes[SIDE_DOWN]}};
+
+	if (usage->flags & USAGE_F_LINE)
+		return counts;
+	const struct usage_record *record = usage_record(usage);
+
+	counts.packets[SIDE_UP] = record->packets[SIDE_UP];
+	counts.packets[SIDE_DOWN] = record->packets[SIDE_DOWN];
+	counts.first_s = record->first_s;
+	counts.last_s = record->last_s;
+	return counts;
+}

@@ -36,14 +36,14 @@ static void meters_fill(struct policy *policy, const struct qer_rule *qer)
 	unsigned i = qer->place - 1u;
 
 	for (unsigned side = 0; side < SIDES; side++) {
-		struct meter *meter = &policy->meters[i].side[side];
+		struct meter *meter = policy_meter(policy, i, side);
 		bool up = side == SIDE_UP;
 
 		meter->fresh = qer->fresh;
 		if (qer->has_mbr)
 			meter->cost = meter_cost_of(up ? qer->mbr_up_bps : qer->mbr_down_bps);
-		if (policy->packets)
-			packet_rate_fill(&policy->packets[i].side[side],
+		if (policy->form.packets)
+			packet_rate_fill(policy_packets(policy, i, side),
 					 up ? qer->packet_rate_up : qer->packet_rate_down,
 					 up ? qer->packet_unit_up_s : qer->packet_unit_down_s);
 	}
@@ -56,19 +56,48 @@ static int64_t volume_of(const struct urr_volumes *volumes, uint8_t flag, uint64
 	return value < INT64_MAX / 2 ? (int64_t)value : INT64_MAX / 2;
 }
 
-static void volumes_fill(int64_t ret[USAGE_VOLUMES], const struct urr_volumes *volumes)
+// What limits a URR's volumes, in their order (session/policy.h).
+static void limits_of(const struct urr_rule *urr, int64_t ret[USAGE_LIMITS])
 {
-	ret[USAGE_TOTAL] = volume_of(volumes, VOLUME_TOTAL, volumes->total);
-	ret[USAGE_UP] = volume_of(volumes, VOLUME_UP, volumes->up);
-	ret[USAGE_DOWN] = volume_of(volumes, VOLUME_DOWN, volumes->down);
+	static const struct urr_volumes none;
+	const struct urr_volumes *both[] = {urr->triggers & TRIGGER_VOLTH ? &urr->threshold : &none,
+					    &urr->quota};
+
+	for (unsigned i = 0; i < 2; i++, ret += USAGE_VOLUMES) {
+		ret[USAGE_TOTAL] = volume_of(both[i], VOLUME_TOTAL, both[i]->total);
+		ret[USAGE_UP] = volume_of(both[i], VOLUME_UP, both[i]->up);
+		ret[USAGE_DOWN] = volume_of(both[i], VOLUME_DOWN, both[i]->down);
+	}
+}
+
+static unsigned limits_count(const struct urr_rule *urr)
+{
+	int64_t limits[USAGE_LIMITS];
+	unsigned n = 0;
+
+	limits_of(urr, limits);
+	for (unsigned i = 0; i < USAGE_LIMITS; i++)
+		n += limits[i] != USAGE_NONE;
+	return n;
+}
+
+static void limits_fill(struct usage *usage, const struct urr_rule *urr)
+{
+	int64_t limits[USAGE_LIMITS];
+	unsigned n = 0;
+
+	limits_of(urr, limits);
+	for (unsigned i = 0; i < USAGE_LIMITS; i++) {
+		if (limits[i] == USAGE_NONE)
+			continue;
+		usage->flags |= (uint16_t)(1u << (USAGE_LIMIT_SHIFT + i));
+		usage->limits[n++] = limits[i];
+	}
 }
 
 static void usage_fill(struct usage *usage, const struct urr_rule *urr)
 {
-	static const struct urr_volumes none;
-
-	volumes_fill(usage->threshold, urr->triggers & TRIGGER_VOLTH ? &urr->threshold : &none);
-	volumes_fill(usage->quota, &urr->quota);
+	limits_fill(usage, urr);
 	usage->serial = urr->serial;
 	if (urr->fresh)
 		usage->flags |= USAGE_F_FRESH;
@@ -86,14 +115,6 @@ static void usage_fill(struct usage *usage, const struct urr_rule *urr)
 		usage->flags |= USAGE_F_LINE;
 }
 
-// Places without a rule have no limit and no mark.
-static void usage_clear(struct usage *usage)
-{
-	for (unsigned i = 0; i < USAGE_VOLUMES; i++)
-		usage->threshold[i] = usage->quota[i] = USAGE_NONE;
-	usage->flags = USAGE_F_FRESH;
-}
-
 static struct usage_drops drops_of(const struct urr_rule *urr)
 {
 	return (struct usage_drops){
@@ -107,18 +128,21 @@ static struct usage_drops drops_of(const struct urr_rule *urr)
 bool policy_form_of(const struct rules *rules, struct policy_form *ret_form)
 {
 	*ret_form = (struct policy_form){
-		.n_meters = (uint16_t)rules_meter_places(rules),
-		.n_usages = (uint16_t)rules_usage_places(rules),
+		.n_meters = (uint8_t)rules_meter_places(rules),
+		.n_usages = (uint8_t)rules_usage_places(rules),
 	};
 	for (unsigned i = 0; i < rules->n_qers; i++)
 		if (rules->qers[i].place && qer_has_packet_rate(&rules->qers[i]))
-			ret_form->n_packets = ret_form->n_meters;
-	ret_form->hot = ret_form->n_packets > 0 || ret_form->n_meters > POLICY_LINE_METERS ||
+			ret_form->packets = true;
+	ret_form->hot = ret_form->packets || ret_form->n_meters > POLICY_LINE_METERS ||
 			ret_form->n_usages > 1;
 	for (unsigned i = 0; i < rules->n_urrs; i++) {
-		ret_form->n_drops += urr_counts_drops(&rules->urrs[i]);
+		ret_form->n_drops =
+			(uint8_t)(ret_form->n_drops + urr_counts_drops(&rules->urrs[i]));
 		ret_form->hot |= !urr_is_plain(&rules->urrs[i]);
 	}
+	if (ret_form->n_usages && !ret_form->hot)
+		ret_form->n_limits = (uint8_t)limits_count(&rules->urrs[0]);
 	return ret_form->n_meters + ret_form->n_usages > 0;
 }
 
@@ -134,18 +158,18 @@ int policy_of_rules(const struct rules *rules, struct policy **ret_policy)
 	policy = policy_new(&form);
 	if (!policy)
 		return -ENOMEM;
-	for (unsigned i = 0; i < form.n_usages; i++)
-		usage_clear(&policy->usages[i]);
+	for (unsigned i = 0; i < form.n_usages; i++) // of places without a rule
+		policy_usage(policy, i)->flags = USAGE_F_FRESH;
 	for (unsigned i = 0; i < rules->n_qers; i++)
 		if (rules->qers[i].place)
 			meters_fill(policy, &rules->qers[i]);
 	for (unsigned i = 0; i < rules->n_urrs; i++) {
-		struct usage *usage = &policy->usages[rules->urrs[i].place - 1];
+		struct usage *usage = policy_usage(policy, rules->urrs[i].place - 1u);
 
 		usage->flags = 0;
 		usage_fill(usage, &rules->urrs[i]);
 		if (urr_counts_drops(&rules->urrs[i]))
-			policy->drops[n_drops++] = drops_of(&rules->urrs[i]);
+			*policy_drops(policy, n_drops++) = drops_of(&rules->urrs[i]);
 	}
 	*ret_policy = policy;
 	return 0;

@@ -87,12 +87,10 @@ static struct session_line *line_of(const struct session_table *table, uint32_t 
 	return side == SIDE_UP ? &table->up[slot] : &table->down[slot];
 }
 
-// Takes what stands in the lines into the block that the session has.
-static void policy_gather(const struct session_table *table, uint32_t slot, struct policy *policy)
+// Takes what its usage has counted in the lines into the block that the session has.
+static void policy_gather(const struct session_table *table, uint32_t slot,
+			  const struct policy *policy)
 {
-	for (unsigned i = 0; i < policy->form.n_meters && i < POLICY_LINE_METERS; i++)
-		for (unsigned side = 0; side < SIDES; side++)
-			policy->meters[i].side[side].tat = line_of(table, slot, side)->tat[i];
 	for (unsigned i = 0; i < policy->form.n_usages; i++) {
 		struct usage_at at = usage_find(table, slot, i);
 
@@ -100,14 +98,33 @@ static void policy_gather(const struct session_table *table, uint32_t slot, stru
 	}
 }
 
-static void meter_carry(const struct meter *from, struct meter *to, uint64_t now, uint64_t burst)
+// Where the arrival time of a running meter stands.
+static uint64_t *tat_of(const struct session_table *table, uint32_t slot,
+			const struct policy *policy, unsigned i, unsigned side)
 {
-	if (to->fresh)
-		return;
-	to->tat = from->cost == to->cost ? from->tat
-					 : meter_adapt(from->tat, now, burst, from->cost, to->cost);
+	return i < POLICY_LINE_METERS ? &line_of(table, slot, side)->tat[i]
+				      : &policy_meter_full(policy, i, side)->tat;
+}
+
+// The arrival time that the new meter goes on with.
+static uint64_t meter_carry(const struct meter *from, uint64_t tat, struct meter *to, uint64_t now,
+			    uint64_t burst)
+{
 	to->dropped = from->dropped;
 	to->dropped_bytes = from->dropped_bytes;
+	return from->cost == to->cost ? tat : meter_adapt(tat, now, burst, from->cost, to->cost);
+}
+
+static void record_carry(const struct usage *from, const struct usage *to)
+{
+	struct usage_counts counts = usage_counts_of(from);
+	struct usage_record *record = usage_record(to);
+
+	record->last_s = counts.last_s;
+	if (to->flags & USAGE_F_TAKE)
+		return;
+	record->first_s = counts.first_s;
+	memcpy(record->packets, counts.packets, sizeof(record->packets));
 }
 
 static void usage_carry(const struct usage *from, struct usage *to)
@@ -118,12 +135,16 @@ static void usage_carry(const struct usage *from, struct usage *to)
 		return;
 	to->dropped = from->dropped;
 	to->flags |= from->flags & USAGE_F_AWAITS;
-	if (flags & USAGE_F_TAKE)
-		to->counts.last_s = from->counts.last_s;
-	else
-		to->counts = from->counts;
-	if (!(flags & USAGE_F_QUOTA))
-		memcpy(to->quota, from->quota, sizeof(to->quota));
+	if (!(flags & USAGE_F_TAKE))
+		memcpy(to->bytes, from->bytes, sizeof(to->bytes));
+	if (!(flags & USAGE_F_LINE))
+		record_carry(from, to);
+	for (unsigned i = USAGE_VOLUMES; i < USAGE_LIMITS && !(flags & USAGE_F_QUOTA); i++) {
+		const int64_t *left = usage_limit(from, i);
+
+		if (left && usage_limit(to, i))
+			*usage_limit(to, i) = *left;
+	}
 	if (!(flags & USAGE_F_RESUME))
 		to->flags |= from->flags & USAGE_F_STOPPED;
 }
@@ -132,45 +153,49 @@ static void usage_carry(const struct usage *from, struct usage *to)
 static void drops_carry(const struct policy *from, const struct policy *to)
 {
 	for (unsigned i = 0; i < to->form.n_drops; i++) {
-		struct usage_drops *drops = &to->drops[i];
+		struct usage_drops *drops = policy_drops(to, i);
 
 		for (unsigned k = 0; k < from->form.n_drops; k++) {
-			if (from->drops[k].number != drops->number ||
-			    to->usages[drops->number].flags & USAGE_F_FRESH)
+			const struct usage_drops *old = policy_drops(from, k);
+
+			if (old->number != drops->number ||
+			    policy_usage(to, drops->number)->flags & USAGE_F_FRESH)
 				continue;
-			drops->packets = from->drops[k].packets;
-			drops->bytes = from->drops[k].bytes;
+			drops->packets = old->packets;
+			drops->bytes = old->bytes;
 		}
 	}
 }
 
-static void policy_carry(const struct policy *from, struct policy *to, uint64_t now, uint64_t burst)
+// The meter of a place in one direction begins, or goes on from the old block's.
+static void meter_start(const struct session_table *table, uint32_t slot, const struct policy *from,
+			const struct policy *to, unsigned i, unsigned side, uint64_t now,
+			uint64_t burst)
 {
-	for (unsigned i = 0; i < to->form.n_meters && i < from->form.n_meters; i++)
-		for (unsigned side = 0; side < SIDES; side++) {
-			struct meter *meter = &to->meters[i].side[side];
+	struct meter *meter = policy_meter(to, i, side);
+	bool goes_on = from && i < from->form.n_meters && !meter->fresh;
+	uint64_t tat = 0;
 
-			meter_carry(&from->meters[i].side[side], meter, now, burst);
-			if (to->packets && from->packets && !meter->fresh)
-				to->packets[i].side[side].tat = from->packets[i].side[side].tat;
-		}
+	if (goes_on)
+		tat = meter_carry(policy_meter(from, i, side), *tat_of(table, slot, from, i, side),
+				  meter, now, burst);
+	if (goes_on && to->form.packets && from->form.packets)
+		policy_packets(to, i, side)->tat = policy_packets(from, i, side)->tat;
+	*tat_of(table, slot, to, i, side) = tat;
+	if (i < POLICY_LINE_METERS)
+		line_of(table, slot, side)->cost[i] = meter->cost;
+}
+
+static void usages_carry(const struct policy *from, const struct policy *to)
+{
 	for (unsigned i = 0; i < to->form.n_usages && i < from->form.n_usages; i++)
-		usage_carry(&from->usages[i], &to->usages[i]);
+		usage_carry(policy_usage(from, i), policy_usage(to, i));
 	drops_carry(from, to);
 }
 
-// Puts the first places into the lines, and grants.
-static void policy_spread(const struct session_table *table, uint32_t slot,
-			  const struct policy *policy)
+static void usages_grant(const struct session_table *table, uint32_t slot,
+			 const struct policy *policy)
 {
-	for (unsigned i = 0; i < POLICY_LINE_METERS; i++)
-		for (unsigned side = 0; side < SIDES; side++) {
-			struct session_line *line = line_of(table, slot, side);
-			bool has = i < policy->form.n_meters;
-
-			line->tat[i] = has ? policy->meters[i].side[side].tat : 0;
-			line->cost[i] = has ? policy->meters[i].side[side].cost : 0;
-		}
 	for (unsigned i = 0; i < policy->form.n_usages; i++) {
 		struct usage_at at = usage_find(table, slot, i);
 
@@ -183,28 +208,63 @@ struct policy *session_policy_set(struct session_table *table, uint32_t slot, st
 {
 	struct session_cold *cold = &table->cold[slot];
 	struct policy *old = cold->policy;
+	unsigned n_meters = policy ? policy->form.n_meters : 0;
 
 	if (old)
 		policy_gather(table, slot, old);
 	if (old && policy)
-		policy_carry(old, policy, now, burst);
+		usages_carry(old, policy);
+	for (unsigned side = 0; side < SIDES; side++) {
+		for (unsigned i = 0; i < n_meters; i++)
+			meter_start(table, slot, old, policy, i, side, now, burst);
+		for (unsigned i = n_meters; i < POLICY_LINE_METERS; i++) {
+			line_of(table, slot, side)->tat[i] = 0;
+			line_of(table, slot, side)->cost[i] = 0;
+		}
+	}
 	cold->policy = policy;
 	if (policy)
-		policy_spread(table, slot, policy);
+		usages_grant(table, slot, policy);
 	return old;
+}
+
+// Copies so many meters; a copy has all arrival times.
+static void meters_look(const struct session_table *table, uint32_t slot,
+			const struct policy *policy, const struct policy *ret)
+{
+	for (unsigned i = 0; i < policy->form.n_meters; i++)
+		for (unsigned side = 0; side < SIDES; side++) {
+			struct meter_full *meter = policy_meter_full(ret, i, side);
+
+			meter->meter = *policy_meter(policy, i, side);
+			meter->tat = *tat_of(table, slot, policy, i, side);
+		}
+}
+
+// Usages with their records.
+static void usages_look(const struct policy *policy, const struct policy *ret)
+{
+	size_t record = policy->form.hot ? sizeof(struct usage_record) : 0;
+	size_t from = 8u * policy->usages_at - record, to = 8u * policy->meters_at;
+
+	memcpy((uint8_t *)policy_usage(ret, 0) - record,
+	       (const uint8_t *)policy_usage(policy, 0) - record, to - from);
+	for (unsigned i = 0; i < policy->form.n_drops; i++)
+		*policy_drops(ret, i) = *policy_drops(policy, i);
 }
 
 int session_policy_look(struct session_table *table, uint32_t slot, struct policy *ret)
 {
-	struct policy *policy = table->cold[slot].policy;
+	const struct policy *policy = table->cold[slot].policy;
+	struct policy_form form = ret->form;
 
-	if (!policy || memcmp(&policy->form, &ret->form, sizeof(ret->form)) != 0)
+	form.copy = false;
+	if (!policy || !ret->form.copy || memcmp(&policy->form, &form, sizeof(form)) != 0)
 		return -ENOENT;
 	policy_gather(table, slot, policy);
-	memcpy(ret->meters, policy->meters, policy->form.n_meters * sizeof(policy->meters[0]));
-	memcpy(ret->usages, policy->usages, policy->form.n_usages * sizeof(policy->usages[0]));
-	memcpy(ret->drops, policy->drops, policy->form.n_drops * sizeof(policy->drops[0]));
-	policy_spread(table, slot, policy);
+	meters_look(table, slot, policy, ret);
+	usages_look(policy, ret);
+	usages_grant(table, slot, policy);
 	return 0;
 }
 

@@ -115,7 +115,8 @@ int session_clear(struct session_table *table, uint32_t slot, uint32_t version,
 // hold as many bytes as before: `now` and `burst` are the meters' (rules/meter.h), and unused without a block.
 struct policy *session_policy_set(struct session_table *table, uint32_t slot, struct policy *policy,
 				  uint64_t now, uint64_t burst);
-// Copies the session's block, settled, into one of the same form. -ENOENT: it has another form, or none.
+// Copies the session's block, settled, into a copy of the same form, arrival times of all meters included. -ENOENT: it
+// has another form, or none.
 int session_policy_look(struct session_table *table, uint32_t slot, struct policy *ret);
 void session_counts_get(const struct session_table *table, uint32_t slot,
 			struct session_counts *ret);

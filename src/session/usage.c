@@ -9,7 +9,7 @@
 
 struct usage_at usage_find(const struct session_table *table, uint32_t slot, unsigned place)
 {
-	struct usage_at at = {.usage = &table->cold[slot].policy->usages[place]};
+	struct usage_at at = {.usage = policy_usage(table->cold[slot].policy, place)};
 
 	if (place == 0 && at.usage->flags & USAGE_F_LINE) {
 		at.line[SIDE_UP] = &table->up[slot];
@@ -21,13 +21,15 @@ struct usage_at usage_find(const struct session_table *table, uint32_t slot, uns
 // What of a grant is left, wherever it is counted.
 static int64_t *left_of(const struct usage_at *at, unsigned side)
 {
-	return at->line[side] ? &at->line[side]->left : &at->usage->left[side];
+	return at->line[side] ? &at->line[side]->left : &usage_record(at->usage)->left[side];
 }
 
 static void quota_use(struct usage *u, enum usage_volume volume, int64_t bytes)
 {
-	if (u->quota[volume] != USAGE_NONE)
-		u->quota[volume] -= bytes;
+	int64_t *quota = usage_limit(u, USAGE_VOLUMES + volume);
+
+	if (quota)
+		*quota -= bytes;
 }
 
 void usage_settle(const struct usage_at *at)
@@ -38,7 +40,7 @@ void usage_settle(const struct usage_at *at)
 		int64_t *left = left_of(at, side);
 		int64_t used = u->granted[side] - *left;
 
-		u->counts.bytes[side] += (uint64_t)used;
+		u->bytes[side] += (uint64_t)used;
 		quota_use(u, USAGE_TOTAL, used);
 		quota_use(u, side == SIDE_UP ? USAGE_UP : USAGE_DOWN, used);
 		u->granted[side] = 0;
@@ -51,11 +53,11 @@ static int64_t counted(const struct usage *u, enum usage_volume volume)
 {
 	switch (volume) {
 	case USAGE_UP:
-		return (int64_t)u->counts.bytes[SIDE_UP];
+		return (int64_t)u->bytes[SIDE_UP];
 	case USAGE_DOWN:
-		return (int64_t)u->counts.bytes[SIDE_DOWN];
+		return (int64_t)u->bytes[SIDE_DOWN];
 	default:
-		return (int64_t)(u->counts.bytes[SIDE_UP] + u->counts.bytes[SIDE_DOWN]);
+		return (int64_t)(u->bytes[SIDE_UP] + u->bytes[SIDE_DOWN]);
 	}
 }
 
@@ -65,9 +67,9 @@ unsigned usage_hits(const struct usage_at *at)
 	unsigned hits = 0;
 
 	for (unsigned volume = 0; volume < USAGE_VOLUMES; volume++) {
-		if (counted(u, volume) >= u->threshold[volume])
+		if (counted(u, volume) >= usage_threshold(u, volume))
 			hits |= USAGE_HIT_THRESHOLD;
-		if (u->quota[volume] <= 0)
+		if (usage_quota(u, volume) <= 0)
 			hits |= USAGE_HIT_QUOTA;
 	}
 	if (u->flags & USAGE_F_STOPPED)
@@ -91,8 +93,14 @@ void usage_hits_undo(const struct usage_at *at, unsigned hits)
 void usage_restart(const struct usage_at *at)
 {
 	struct usage *u = at->usage;
+	struct usage_record *record;
 
-	u->counts = (struct usage_counts){.last_s = u->counts.last_s};
+	u->bytes[SIDE_UP] = u->bytes[SIDE_DOWN] = 0;
+	if (at->line[SIDE_UP])
+		return;
+	record = usage_record(u);
+	record->packets[SIDE_UP] = record->packets[SIDE_DOWN] = 0;
+	record->first_s = 0;
 }
 
 // Bytes until the next mark of this kind; a mark that was passed and not yet reported is due at once.
@@ -100,10 +108,10 @@ static int64_t until(const struct usage *u, enum usage_volume volume)
 {
 	int64_t bytes = GRANT_MAX;
 
-	if (u->threshold[volume] != USAGE_NONE)
-		bytes = u->threshold[volume] - counted(u, volume);
-	if (u->quota[volume] < bytes && !(u->flags & USAGE_F_STOPPED))
-		bytes = u->quota[volume];
+	if (usage_threshold(u, volume) != USAGE_NONE)
+		bytes = usage_threshold(u, volume) - counted(u, volume);
+	if (usage_quota(u, volume) < bytes && !(u->flags & USAGE_F_STOPPED))
+		bytes = usage_quota(u, volume);
 	return bytes < 0 ? 0 : bytes;
 }
 
@@ -115,7 +123,7 @@ static int64_t least(int64_t a, int64_t b)
 static bool threshold_passed(const struct usage *u)
 {
 	for (unsigned volume = 0; volume < USAGE_VOLUMES; volume++)
-		if (counted(u, volume) >= u->threshold[volume])
+		if (counted(u, volume) >= usage_threshold(u, volume))
 			return true;
 	return false;
 }
@@ -125,7 +133,8 @@ void usage_grant(const struct usage_at *at)
 	struct usage *u = at->usage;
 	int64_t total, up, down;
 
-	if (u->quota[USAGE_TOTAL] <= 0 || u->quota[USAGE_UP] <= 0 || u->quota[USAGE_DOWN] <= 0)
+	if (usage_quota(u, USAGE_TOTAL) <= 0 || usage_quota(u, USAGE_UP) <= 0 ||
+	    usage_quota(u, USAGE_DOWN) <= 0)
 		u->flags |= USAGE_F_STOPPED;
 	total = until(u, USAGE_TOTAL);
 	up = least(total / 2, until(u, USAGE_UP));

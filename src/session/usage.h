@@ -52,10 +52,12 @@ static inline bool usage_count_line(struct session_line *line, uint32_t bytes)
 
 static inline bool usage_count(struct usage *usage, enum side side, uint32_t bytes, uint32_t now_s)
 {
-	usage->counts.packets[side]++;
-	usage->left[side] -= bytes;
-	usage->counts.last_s = now_s;
-	if (usage->counts.first_s == 0)
-		usage->counts.first_s = now_s;
-	return usage->left[side] <= 0;
+	struct usage_record *record = usage_record(usage);
+
+	record->packets[side]++;
+	record->left[side] -= bytes;
+	record->last_s = now_s;
+	if (record->first_s == 0)
+		record->first_s = now_s;
+	return record->left[side] <= 0;
 }

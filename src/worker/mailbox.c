@@ -141,7 +141,7 @@ static int buffer_mail(struct worker *w, const struct mail *mail)
 static bool resumes(const struct policy *policy)
 {
 	for (unsigned i = 0; policy && i < policy->form.n_usages; i++)
-		if (policy->usages[i].flags & USAGE_F_RESUME)
+		if (policy_usage(policy, i)->flags & USAGE_F_RESUME)
 			return true;
 	return false;
 }

@@ -15,7 +15,7 @@ static bool event_post(struct worker *w, uint32_t slot, unsigned hits, const str
 	};
 
 	if (hits & (USAGE_HIT_TAKES | USAGE_HIT_SPLIT))
-		event.counts = u->counts;
+		event.counts = usage_counts_of(u);
 	return rte_ring_sp_enqueue_elem(w->usage_events, &event, sizeof(event)) == 0;
 }
 
@@ -46,7 +46,7 @@ void usage_count_listed(struct worker *w, const struct pkt *p, bool before)
 	const uint8_t *usages = p->pdr->usages;
 
 	for (unsigned i = 0; i < sizeof(p->pdr->usages) && usages[i] != PDR_NO_PLACE; i++) {
-		struct usage *usage = &policy->usages[usages[i]];
+		struct usage *usage = policy_usage(policy, usages[i]);
 
 		if (before == ((usage->flags & USAGE_F_BEFORE) != 0) &&
 		    usage_count(usage, side, p->user_bytes, now_s))
@@ -88,7 +88,7 @@ void usage_count_dropped(struct worker *w, const struct pkt *p)
 	if (p->flags & PKT_F_UP)
 		return;
 	for (unsigned i = 0; i < policy->form.n_drops; i++) {
-		struct usage_drops *drops = &policy->drops[i];
+		struct usage_drops *drops = policy_drops(policy, i);
 
 		if (!pdr_has_usage(p->pdr, drops->number))
 			continue;
@@ -105,7 +105,7 @@ bool usage_splits_tell(struct worker *w, uint32_t slot, struct policy *next)
 	const struct policy *policy = w->table.cold[slot].policy;
 
 	for (unsigned i = 0; policy && i < policy->form.n_usages && i < next->form.n_usages; i++) {
-		struct usage *to = &next->usages[i];
+		struct usage *to = policy_usage(next, i);
 		unsigned hits = USAGE_HIT_SPLIT | (to->flags & USAGE_F_TAKE ? USAGE_HIT_ANEW : 0);
 		struct usage_at at = usage_find(&w->table, slot, i);
 		bool told;

@@ -340,11 +340,14 @@ void rig_session_change(struct rig *rig, struct rig_session *s, const struct rul
 
 static void usage_left(struct rig_usage *sum, const struct policy *policy)
 {
-	for (unsigned i = 0; policy && i < policy->form.n_usages; i++)
+	for (unsigned i = 0; policy && i < policy->form.n_usages; i++) {
+		struct usage_counts counts = usage_counts_of(policy_usage(policy, i));
+
 		for (unsigned side = 0; side < SIDES; side++) {
-			sum->bytes[side] += policy->usages[i].counts.bytes[side];
-			sum->packets[side] += policy->usages[i].counts.packets[side];
+			sum->bytes[side] += counts.bytes[side];
+			sum->packets[side] += counts.packets[side];
 		}
+	}
 }
 
 static void session_ended(struct mail *mail, void *ctx)

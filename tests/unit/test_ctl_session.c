@@ -150,7 +150,7 @@ static struct policy *policy_give(struct n4_session *session)
 	struct urr_next *next;
 	struct policy_form form;
 	struct policy *policy;
-	struct meter *meters;
+	struct usage *counted;
 
 	rule->method |= METHOD_DURAT | METHOD_EVENT;
 	rule->triggers |= TRIGGER_DROTH;
@@ -168,23 +168,22 @@ static struct policy *policy_give(struct n4_session *session)
 	policy = policy_new(&form);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(policy);
 	worker.meter_burst = METER_UNITS_PER_SEC / 5;
-	meters = policy->meters[0].side;
-	meters[SIDE_UP].cost = up[3].cost[0] = meter_cost_of(qer->mbr_up_bps);
-	meters[SIDE_UP].dropped = 3;
-	meters[SIDE_UP].dropped_bytes = 4200;
-	meters[SIDE_DOWN].cost = down[3].cost[0] = meter_cost_of(qer->mbr_down_bps);
+	*policy_meter(policy, 0, SIDE_UP) = (struct meter){
+		.cost = meter_cost_of(qer->mbr_up_bps), .dropped = 3, .dropped_bytes = 4200};
+	policy_meter(policy, 0, SIDE_DOWN)->cost = meter_cost_of(qer->mbr_down_bps);
 	down[3].tat[0] = clock_now_ns() * METER_UNITS_PER_NS + worker.meter_burst / 2;
-	policy->usages[0] = (struct usage){
-		.counts.bytes = {1000, 3857600},
+	counted = policy_usage(policy, 0);
+	*counted = (struct usage){
+		.bytes = {1000, 3857600},
 		.dropped = 7,
-		.threshold = {(int64_t)session->rules->urrs[0].threshold.total, USAGE_NONE,
-			      USAGE_NONE},
-		.quota = {USAGE_NONE, USAGE_NONE, 0},
+		.flags = 1u << USAGE_LIMIT_SHIFT | 1u << (USAGE_LIMIT_SHIFT + USAGE_LIMITS - 1),
 	};
-	policy->drops[0] = (struct usage_drops){.packets = 12,
-						.bytes = 1200,
-						.packets_threshold = rule->drops.packets,
-						.bytes_threshold = USAGE_NONE};
+	counted->limits[0] = (int64_t)session->rules->urrs[0].threshold.total;
+	counted->limits[1] = 0; // the downlink quota
+	*policy_drops(policy, 0) = (struct usage_drops){.packets = 12,
+							.bytes = 1200,
+							.packets_threshold = rule->drops.packets,
+							.bytes_threshold = USAGE_NONE};
 	urr.since_ns = clock_now_ns() - 61 * NS_PER_SEC;
 	urr.runs_ns = clock_now_ns() - 8 * NS_PER_SEC;
 	urr.timed_ns = 25 * NS_PER_SEC;

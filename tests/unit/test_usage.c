@@ -1,11 +1,13 @@
 // Usage: every packet is in exactly one report, and a mark is told by the very packet that reaches it, whether
 // bytes are counted in the session's lines or in the record, and whatever happens in between.
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
 
+#include "base/slab.h"
 #include "session/policy_rules.h"
 #include "session/usage.h"
 
@@ -74,8 +76,8 @@ static void take(struct model *m)
 	struct usage_at at = usage_find(&table, 0, 0);
 
 	for (unsigned side = 0; side < SIDES; side++) {
-		CU_ASSERT_EQUAL(at.usage->counts.bytes[side], m->bytes[side]);
-		m->reported += at.usage->counts.bytes[side];
+		CU_ASSERT_EQUAL(at.usage->bytes[side], m->bytes[side]);
+		m->reported += at.usage->bytes[side];
 		m->bytes[side] = 0;
 	}
 	usage_restart(&at);
@@ -98,10 +100,10 @@ static void replace(struct rules *rules, struct model *m, bool takes)
 	rules->urrs[0].threshold = volumes_of(m->threshold);
 	rules->urrs[0].quota = volumes_of(m->quota);
 	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
-	policy->usages[0].flags |= takes ? USAGE_F_TAKE : 0;
+	policy_usage(policy, 0)->flags |= takes ? USAGE_F_TAKE : 0;
 	old = session_policy_set(&table, 0, policy, 0, 0);
 	for (unsigned side = 0; old && side < SIDES; side++) {
-		CU_ASSERT_EQUAL(old->usages[0].counts.bytes[side], m->bytes[side]);
+		CU_ASSERT_EQUAL(policy_usage(old, 0)->bytes[side], m->bytes[side]);
 		m->reported += takes ? m->bytes[side] : 0;
 		m->bytes[side] = takes ? 0 : m->bytes[side];
 	}
@@ -211,12 +213,11 @@ static void test_places(void)
 	CU_ASSERT(rules_urr_lookup(rules, 9)->place == 1 && rules_urr_lookup(rules, 9)->fresh);
 	CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
 	policy = session_policy_set(&table, 0, policy, 0, 0);
-	CU_ASSERT_EQUAL(policy->usages[0].counts.bytes[SIDE_UP], 100);
-	CU_ASSERT_EQUAL(policy->meters[1].side[SIDE_UP].tat, 222);
+	CU_ASSERT_EQUAL(policy_usage(policy, 0)->bytes[SIDE_UP], 100);
 	CU_ASSERT(up.tat[0] == 0 && up.tat[1] == 222 && up.left == 0);
 	policy_free(policy);
 	policy = session_policy_set(&table, 0, NULL, 0, 0);
-	CU_ASSERT_EQUAL(policy->usages[0].counts.bytes[SIDE_UP], 0);
+	CU_ASSERT_EQUAL(policy_usage(policy, 0)->bytes[SIDE_UP], 0);
 	policy_free(policy);
 	rules_free(rules);
 }
@@ -253,7 +254,8 @@ static void test_start(void)
 		session_policy_set(&table, 0, policy, 0, 0);
 		rules_settled(rules);
 		at = usage_find(&table, 0, 0);
-		CU_ASSERT(at.line[0] == NULL && policy->usages[0].counts.first_s == 0);
+		CU_ASSERT(at.line[0] == NULL &&
+			  usage_counts_of(policy_usage(policy, 0)).first_s == 0);
 		CU_ASSERT_EQUAL(count(SIDE_UP, 100, &marked), rows[i].awaits ? USAGE_HIT_START : 0);
 		CU_ASSERT_EQUAL(marked, rows[i].awaits);
 		if (rows[i].awaits) {
@@ -263,16 +265,16 @@ static void test_start(void)
 			usage_grant(&at);
 		}
 		CU_ASSERT_EQUAL(count(SIDE_UP, 100, &marked), 0);
-		CU_ASSERT(policy->usages[0].counts.first_s == 1 &&
-			  policy->usages[0].counts.last_s == 1);
+		CU_ASSERT(usage_counts_of(policy_usage(policy, 0)).first_s == 1 &&
+			  usage_counts_of(policy_usage(policy, 0)).last_s == 1);
 		// A block for another reason: traffic goes on. A report is taken: it begins anew with the next.
 		CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
-		policy->usages[0].flags |= USAGE_F_TAKE;
+		policy_usage(policy, 0)->flags |= USAGE_F_TAKE;
 		policy_free(session_policy_set(&table, 0, policy, 0, 0));
-		CU_ASSERT(policy->usages[0].counts.first_s == 0 &&
-			  policy->usages[0].counts.last_s == 1);
+		CU_ASSERT(usage_counts_of(policy_usage(policy, 0)).first_s == 0 &&
+			  usage_counts_of(policy_usage(policy, 0)).last_s == 1);
 		CU_ASSERT_EQUAL(count(SIDE_UP, 100, &marked), 0);
-		CU_ASSERT_EQUAL(policy->usages[0].counts.packets[SIDE_UP], 1);
+		CU_ASSERT_EQUAL(usage_counts_of(policy_usage(policy, 0)).packets[SIDE_UP], 1);
 		policy_free(session_policy_set(&table, 0, NULL, 0, 0));
 		rules_free(rules);
 	}
@@ -299,10 +301,109 @@ static void test_extremes(void)
 		rules_places_assign(rules);
 		CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
 		session_policy_set(&table, 0, policy, 0, 0);
-		CU_ASSERT_EQUAL((policy->usages[0].flags & USAGE_F_STOPPED) != 0, rows[i].stopped);
+		CU_ASSERT_EQUAL((policy_usage(policy, 0)->flags & USAGE_F_STOPPED) != 0,
+				rows[i].stopped);
 		policy_free(session_policy_set(&table, 0, NULL, 0, 0));
 		rules_free(rules);
 	}
+}
+
+static uint64_t slab_bytes(void)
+{
+	struct slab_counts counts;
+
+	slab_counts_get(&counts);
+	return counts.bytes;
+}
+
+// What most sessions have: as many bytes as this, and no more.
+static void test_sizes(void)
+{
+	static const struct {
+		unsigned n_qers;
+		uint8_t limits;
+		uint64_t bytes;
+	} rows[] = {{1, 0, 96}, {2, 0, 128}, {2, 1, 128}, {2, 7, 144}, {0, 1, 64}};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rules *rules = rules_new();
+		struct urr_rule *urr = rules_urr_add(rules, 1);
+		uint64_t before = slab_bytes();
+		struct policy *policy;
+
+		urr->method = METHOD_VOLUM;
+		urr->triggers = TRIGGER_VOLTH;
+		urr->threshold.flags = rows[i].limits;
+		for (unsigned k = 0; k < rows[i].n_qers; k++)
+			rules_qer_add(rules, k)->has_mbr = true;
+		rules_places_assign(rules);
+		CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
+		CU_ASSERT_EQUAL(slab_bytes() - before, rows[i].bytes);
+		policy_free(policy);
+		CU_ASSERT_EQUAL(slab_bytes(), before);
+		rules_free(rules);
+	}
+}
+
+// A copy has what the lines and the block have.
+static void look(const struct rules *rules, uint64_t bytes, uint64_t packets, int64_t quota)
+{
+	struct usage_counts counts;
+	struct policy_form form;
+	struct policy *copy;
+
+	CU_ASSERT_FATAL(policy_form_of(rules, &form));
+	copy = policy_new(&form);
+	CU_ASSERT_EQUAL(session_policy_look(&table, 0, copy), -ENOENT); // no copy
+	policy_free(copy);
+	form.copy = true;
+	copy = policy_new(&form);
+	CU_ASSERT_EQUAL_FATAL(session_policy_look(&table, 0, copy), 0);
+	counts = usage_counts_of(policy_usage(copy, 0));
+	CU_ASSERT_EQUAL(counts.bytes[SIDE_UP], bytes);
+	CU_ASSERT_EQUAL(counts.packets[SIDE_UP], packets);
+	CU_ASSERT_EQUAL(usage_quota(policy_usage(copy, 0), USAGE_TOTAL), quota);
+	CU_ASSERT_EQUAL(policy_meter_full(copy, 1, SIDE_DOWN)->tat, 222);
+	CU_ASSERT_EQUAL(policy_meter(copy, 1, SIDE_DOWN)->cost, down.cost[1]);
+	CU_ASSERT_EQUAL(policy_meter(copy, 1, SIDE_DOWN)->dropped, (1ull << 43) - 1);
+	CU_ASSERT_EQUAL(policy_meter(copy, 1, SIDE_DOWN)->dropped_bytes, (1ull << 52) - 1);
+	policy_free(copy);
+}
+
+// A URR comes to count packets too, and then no more: bytes, quota and meters go on as the block changes its form.
+static void test_forms(void)
+{
+	struct rules *rules = rules_new();
+	struct urr_rule *urr = rules_urr_add(rules, 1);
+	struct policy *policy;
+	bool marked;
+
+	urr->method = METHOD_VOLUM;
+	urr->quota = (struct urr_volumes){.flags = 1, .total = 1000};
+	for (unsigned i = 0; i < 2; i++) {
+		rules_qer_add(rules, i)->has_mbr = true;
+		rules_qer_lookup(rules, i)->mbr_down_bps = 8000;
+	}
+	rules_places_assign(rules);
+	for (unsigned step = 0; step < 3; step++) {
+		struct meter *meter;
+
+		urr->measurement_info = step == 1 ? MEASURE_PACKETS : 0;
+		CU_ASSERT_EQUAL_FATAL(policy_of_rules(rules, &policy), 0);
+		CU_ASSERT_EQUAL(policy->form.hot, step == 1);
+		policy_free(session_policy_set(&table, 0, policy, 0, 0));
+		rules_settled(rules);
+		if (step == 0) {
+			down.tat[1] = 222;
+			meter = policy_meter(policy, 1, SIDE_DOWN);
+			meter->dropped = (1ull << 43) - 1;
+			meter->dropped_bytes = (1ull << 52) - 1;
+		}
+		CU_ASSERT_FALSE(count(SIDE_UP, 100, &marked));
+		look(rules, 100 * (step + 1), step == 1, 1000 - 100 * (step + 1));
+	}
+	policy_free(session_policy_set(&table, 0, NULL, 0, 0));
+	rules_free(rules);
 }
 
 static CU_TestInfo tests[] = {
@@ -311,6 +412,8 @@ static CU_TestInfo tests[] = {
 	{"places", test_places},
 	{"the start of traffic", test_start},
 	{"extremes", test_extremes},
+	{"sizes", test_sizes},
+	{"forms", test_forms},
 	CU_TEST_INFO_NULL,
 };
 

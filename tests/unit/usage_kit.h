@@ -219,10 +219,11 @@ static inline bool packet(uint64_t seid, unsigned pdr_id, bool is_up, uint32_t b
 	const struct policy *policy = w->table.cold[slot->index].policy;
 
 	w->now = clock_now_ns() * METER_UNITS_PER_NS;
-	if (p.pdr->policy & PDR_POLICY_USAGE_LINE && policy->usages[0].flags & USAGE_F_STOPPED)
+	if (p.pdr->policy & PDR_POLICY_USAGE_LINE &&
+	    policy_usage(policy, 0)->flags & USAGE_F_STOPPED)
 		return false;
 	for (unsigned i = 0; i < 4 && p.pdr->usages[i] != PDR_NO_PLACE; i++)
-		if (policy->usages[p.pdr->usages[i]].flags & USAGE_F_STOPPED)
+		if (policy_usage(policy, p.pdr->usages[i])->flags & USAGE_F_STOPPED)
 			return false;
 	if (p.pdr->policy & PDR_POLICY_USAGE_LINE && usage_count_line(line, bytes))
 		usage_mark(w, &p, 0);
