@@ -174,9 +174,15 @@ int claims_del(struct claims *claims, unsigned iface, const struct prefix *prefi
 	return 0;
 }
 
-bool claims_overlap(const struct claims *claims, unsigned iface, const struct prefix *prefix)
+bool claims_overlap_others(const struct claims *claims, unsigned iface, const struct prefix *prefix,
+			   struct session_ref but)
 {
 	struct prefix net = network(prefix, prefix->len);
 
-	return overlap(claims, iface, &net, (struct session_ref){0, 0}) != NULL;
+	return overlap(claims, iface, &net, but) != NULL;
+}
+
+bool claims_overlap(const struct claims *claims, unsigned iface, const struct prefix *prefix)
+{
+	return claims_overlap_others(claims, iface, prefix, (struct session_ref){0, 0});
 }

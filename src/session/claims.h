@@ -1,4 +1,5 @@
-// Claims: the IPv6 prefixes that are UEs' own, so that no two sessions have overlapping ones.
+// Claims: the IPv6 prefixes that are UEs' own, so that no two sessions have overlapping ones; but for the /64s of dense
+// pools, which the locators keep by themselves (session/locator.c).
 //
 // Control thread only. The locators find a packet's session by its longest prefix, which two sessions may
 // well share by intent: framed routes overlap. Addresses of UEs must not, of whatever lengths they are, since
@@ -26,3 +27,6 @@ int claims_add(struct claims *claims, unsigned iface, const struct prefix *prefi
 int claims_del(struct claims *claims, unsigned iface, const struct prefix *prefix);
 // Whether any session claims the prefix, one around it, or one within it.
 bool claims_overlap(const struct claims *claims, unsigned iface, const struct prefix *prefix);
+// The same, but for the claims of one session.
+bool claims_overlap_others(const struct claims *claims, unsigned iface, const struct prefix *prefix,
+			   struct session_ref but);

@@ -53,7 +53,9 @@ struct locator *locator_new(uint32_t max_hashed, uint32_t max_routes, struct rte
 	loc->routes = hash_new("routes", max_routes, sizeof(struct locator_route_key), qsbr);
 	loc->max_routes = max_routes;
 	loc->claims = claims_new();
-	if (!loc->ue_v4 || !loc->ue_v6 || !loc->teids || !loc->routes || !loc->claims) {
+	loc->framed = claims_new();
+	if (!loc->ue_v4 || !loc->ue_v6 || !loc->teids || !loc->routes || !loc->claims ||
+	    !loc->framed) {
 		locator_free(loc);
 		return NULL;
 	}
@@ -69,10 +71,12 @@ void locator_free(struct locator *loc)
 	rte_hash_free(loc->teids);
 	rte_hash_free(loc->routes);
 	claims_free(loc->claims);
+	claims_free(loc->framed);
 	for (unsigned i = 0; i < LOCATOR_IFACES; i++)
 		for (unsigned k = 0; k < LOCATOR_POOLS; k++) {
 			rte_free(loc->iface[i].v4[k].refs);
 			rte_free(loc->iface[i].v6[k].refs);
+			free(loc->n_claimed[i][k]);
 		}
 	rte_free(loc);
 }
@@ -120,6 +124,8 @@ static void places_count_ue(struct locator *loc, unsigned iface, const struct ad
 	places_count(loc, iface, &prefix, more);
 }
 
+#define STRETCH 4096u // /64s of a pool whose claims are counted together
+
 int locator_pool_add(struct locator *loc, unsigned iface, const struct prefix *pool)
 {
 	struct locator_iface *li = &loc->iface[iface];
@@ -135,8 +141,12 @@ int locator_pool_add(struct locator *loc, unsigned iface, const struct prefix *p
 	lp->n = 1ull << bits;
 	lp->base = locator_dense_key(&pool->addr) & ~(lp->n - 1);
 	lp->refs = rte_zmalloc("ue_pool", lp->n * sizeof(struct session_ref), RTE_CACHE_LINE_SIZE);
-	if (!lp->refs)
+	if (!v4)
+		loc->n_claimed[iface][*n] = calloc(lp->n / STRETCH + 1, sizeof(uint16_t));
+	if (!lp->refs || (!v4 && !loc->n_claimed[iface][*n])) {
+		rte_free(lp->refs);
 		return -ENOMEM;
+	}
 	++*n;
 	places_count(loc, iface, pool, 1);
 	return 0;
@@ -346,18 +356,111 @@ static int route_del(struct locator *loc, unsigned iface, const struct prefix *p
 	return 0;
 }
 
+// --- UEs' own IPv6 prefixes ------------------------------------------------------------------------------
+
+static bool is_dense(const struct locator *loc, unsigned iface, const struct prefix *prefix)
+{
+	return has_own_entry(prefix) && dense_word(loc, iface, &prefix->addr);
+}
+
+// One more, or one less, claim of a /64 of a dense pool.
+static void dense_claim_count(const struct locator *loc, unsigned iface,
+			      const struct prefix *prefix, int more)
+{
+	const struct locator_iface *li = &loc->iface[iface];
+	uint64_t key = locator_dense_key(&prefix->addr);
+	unsigned i = 0;
+
+	while (key - li->v6[i].base >= li->v6[i].n)
+		i++;
+	loc->n_claimed[iface][i][(key - li->v6[i].base) / STRETCH] += (uint16_t)more;
+}
+
+// Whether a session but this one has claimed the /64 at this place of a pool.
+static bool is_claimed(const struct locator *loc, unsigned iface, const struct locator_pool *pool,
+		       uint64_t at, struct session_ref but)
+{
+	struct prefix prefix = {.addr.family = ADDR_V6, .len = 64};
+
+	if (!pool->refs[at].check || memcmp(&pool->refs[at], &but, sizeof(but)) == 0)
+		return false;
+	word64_put(prefix.addr.v6, rte_cpu_to_be_64(pool->base + at));
+	return !claims_overlap(loc->framed, iface, &prefix);
+}
+
+// Whether one has claimed a /64 of pool i within or around the prefix. Looks at all places of few stretches alone: a
+// session has few prefixes, and a stretch with another's ends it.
+static bool pool_overlaps(const struct locator *loc, unsigned iface, unsigned i,
+			  const struct prefix *prefix, struct session_ref but)
+{
+	const struct locator_pool *pool = &loc->iface[iface].v6[i];
+	uint64_t size = prefix->len < 64 ? 1ull << (64 - prefix->len) : 1;
+	uint64_t first = locator_dense_key(&prefix->addr) & ~(size - 1), last = first + (size - 1);
+	uint64_t pool_last = pool->base + (pool->n - 1);
+
+	if (last < pool->base || first > pool_last)
+		return false;
+	first = first < pool->base ? 0 : first - pool->base;
+	last = (last < pool_last ? last : pool_last) - pool->base;
+	for (uint64_t at = first; at <= last; at++) {
+		if (loc->n_claimed[iface][i][at / STRETCH] == 0)
+			at |= STRETCH - 1; // on to the next one
+		else if (is_claimed(loc, iface, pool, at, but))
+			return true;
+	}
+	return false;
+}
+
+static bool dense_overlaps(const struct locator *loc, unsigned iface, const struct prefix *prefix,
+			   struct session_ref but)
+{
+	for (unsigned i = 0; i < loc->iface[iface].n_v6; i++)
+		if (pool_overlaps(loc, iface, i, prefix, but))
+			return true;
+	return false;
+}
+
+static int claim(struct locator *loc, unsigned iface, const struct prefix *prefix, bool framed,
+		 struct session_ref ref)
+{
+	bool dense = is_dense(loc, iface, prefix);
+
+	if (dense && dense_word(loc, iface, &prefix->addr)->check)
+		return -EEXIST;
+	if (dense && framed)
+		return claims_add(loc->framed, iface, prefix, ref);
+	if (framed)
+		return 0;
+	if (dense_overlaps(loc, iface, prefix, ref))
+		return -EEXIST;
+	if (!dense)
+		return claims_add(loc->claims, iface, prefix, ref);
+	if (claims_overlap_others(loc->claims, iface, prefix, ref))
+		return -EEXIST;
+	dense_claim_count(loc, iface, prefix, 1);
+	return 0;
+}
+
+static void claim_end(struct locator *loc, unsigned iface, const struct prefix *prefix)
+{
+	if (!is_dense(loc, iface, prefix))
+		claims_del(loc->claims, iface, prefix); // a framed route has none
+	else if (claims_del(loc->framed, iface, prefix) != 0)
+		dense_claim_count(loc, iface, prefix, -1);
+}
+
 int locator_prefix_add(struct locator *loc, unsigned iface, const struct prefix *prefix,
 		       bool framed, struct session_ref ref)
 {
-	bool claims = !framed && prefix->addr.family == ADDR_V6;
-	int rc = claims ? claims_add(loc->claims, iface, prefix, ref) : 0;
+	bool v6 = prefix->addr.family == ADDR_V6;
+	int rc = v6 ? claim(loc, iface, prefix, framed, ref) : 0;
 
 	if (rc != 0)
 		return rc;
 	rc = has_own_entry(prefix) ? locator_ue_add(loc, iface, &prefix->addr, ref)
 				   : route_add(loc, iface, prefix, ref);
-	if (rc != 0 && claims)
-		claims_del(loc->claims, iface, prefix);
+	if (rc != 0 && v6 && !framed) // a framed one that is refused has none
+		claim_end(loc, iface, prefix);
 	return rc;
 }
 
@@ -367,15 +470,17 @@ int locator_prefix_del(struct locator *loc, unsigned iface, const struct prefix 
 				       : route_del(loc, iface, prefix);
 
 	if (rc == 0 && prefix->addr.family == ADDR_V6)
-		claims_del(loc->claims, iface, prefix); // a framed route has none
+		claim_end(loc, iface, prefix);
 	return rc;
 }
 
 bool locator_prefix_held(const struct locator *loc, unsigned iface, const struct prefix *prefix)
 {
+	const struct session_ref none = {0, 0};
 	struct locator_route_key key;
 
-	if (prefix->addr.family == ADDR_V6 && claims_overlap(loc->claims, iface, prefix))
+	if (prefix->addr.family == ADDR_V6 && (claims_overlap(loc->claims, iface, prefix) ||
+					       dense_overlaps(loc, iface, prefix, none)))
 		return true;
 	if (has_own_entry(prefix))
 		return locator_ue_get(loc, iface, &prefix->addr).check != 0;

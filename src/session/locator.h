@@ -61,7 +61,10 @@ struct locator {
 	uint32_t n_lengths_v4[LOCATOR_IFACES][32 + 1], n_lengths_v6[LOCATOR_IFACES][128 + 1];
 	uint32_t n_places_v4[LOCATOR_IFACES][LOCATOR_PLACES]; // entries by their bit
 	uint32_t n_places_v6[LOCATOR_IFACES][LOCATOR_PLACES];
-	struct claims *claims;
+	// UEs' own IPv6 prefixes: those that are no /64 of a dense pool; of those that are, how many there are in each
+	// stretch of a pool; and which of a pool's /64s are framed routes.
+	struct claims *claims, *framed;
+	uint16_t *n_claimed[LOCATOR_IFACES][LOCATOR_POOLS];
 };
 
 struct locator_v4_key {

@@ -341,6 +341,73 @@ static void claims_model(void)
 	CU_ASSERT_EQUAL(wrong, 0);
 	CU_ASSERT_TRUE(refused > ROUNDS / 20);
 	claims_free(claims);
+}
+
+// Random prefixes and framed routes, half of them in a dense pool, against a list: of UEs' own no two sessions have
+// any in common.
+static void prefixes_model(void)
+{
+	enum { MOST = 20, ROUNDS = 50000 };
+	static const uint8_t lens[] = {44, 47, 49, 50, 52, 56, 60, 64, 64, 64, 64, 80, 128};
+	const struct prefix dense = prefix_of("2001:db8::/49");
+	struct {
+		struct prefix prefix;
+		bool framed;
+		struct session_ref ref;
+	} list[MOST];
+	unsigned n = 0, wrong = 0, refused = 0;
+
+	locator_free(
+		loc); // its tables forget nothing, since nobody reads them: these have room for all
+	loc = locator_new(ROUNDS, ROUNDS, NULL);
+	CU_ASSERT_FATAL(loc != NULL && locator_pool_add(loc, N6, &dense) == 0);
+	srand(7);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct prefix p = prefix_of("2001:db8::/48");
+		struct session_ref ref = session_ref_make(0, (unsigned)rand() % 4, 1);
+		bool framed = rand() % 3 == 0, overlap = false, same = false, held = false;
+		unsigned at = n;
+		int rc;
+
+		p.len = lens[(unsigned)rand() % sizeof(lens)];
+		p.addr.v6[5] = (uint8_t)(rand() % 2);
+		p.addr.v6[6] = (uint8_t)(rand() % 16 << 4 | rand() % 2);
+		p.addr.v6[7] = (uint8_t)(rand() % 2 * 255);
+		p.addr.v6[15] = (uint8_t)(rand() % 3);
+		p.addr = addr_mask(&p.addr, p.len);
+		if (n > 0 && rand() % 2)
+			p = list[(unsigned)rand() % n].prefix;
+		for (unsigned k = 0; k < n; k++) {
+			if (!prefix_overlaps(&list[k].prefix, &p))
+				continue;
+			held |= !list[k].framed;
+			overlap |= !list[k].framed && !framed &&
+				   memcmp(&list[k].ref, &ref, sizeof(ref)) != 0;
+			if (prefix_eq(&list[k].prefix, &p)) {
+				same = true;
+				at = k;
+			}
+		}
+		wrong += locator_prefix_held(loc, N6, &p) != (held || same);
+		if (rand() % 2) {
+			wrong += locator_prefix_del(loc, N6, &p) != (same ? 0 : -ENOENT);
+			if (same)
+				list[at] = list[--n];
+			continue;
+		}
+		if (n == MOST)
+			continue;
+		rc = locator_prefix_add(loc, N6, &p, framed, ref);
+		wrong += rc != (overlap || same ? -EEXIST : 0);
+		refused += rc != 0;
+		if (rc == 0) {
+			list[n].prefix = p;
+			list[n].framed = framed;
+			list[n++].ref = ref;
+		}
+	}
+	CU_ASSERT_EQUAL(wrong, 0);
+	CU_ASSERT_TRUE(refused > ROUNDS / 50);
 	locator_free(loc); // of all tests
 }
 
@@ -373,6 +440,7 @@ static CU_TestInfo tests[] = {
 	{"what is never given", never_given},
 	{"random operations", model},
 	{"claims, random operations", claims_model},
+	{"prefixes, random operations", prefixes_model},
 	CU_TEST_INFO_NULL,
 };
 
