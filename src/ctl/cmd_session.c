@@ -136,7 +136,7 @@ static void session_put(struct reply *r, const struct ctl_view *view,
 	reply_object_open(r, NULL);
 	reply_seid(r, "seid", session->seid);
 	reply_seid(r, "cp_seid", session->cp_seid);
-	reply_str(r, "cp_address", addr_str(text, &session->cp_addr));
+	reply_str(r, "cp_address", addr_str(text, session->cp_addr));
 	reply_str(r, "node_id", node_id_str(text, &session->assoc->id));
 	reply_str(r, "state", state_str(session));
 	since_put(r, "since", session->since_s);

@@ -41,7 +41,7 @@ struct n4_change *n4_change_new(struct n4 *n4, struct n4_session *session, struc
 	change->rq = rq;
 	change->rules = rules;
 	change->cp_seid = session->cp_seid;
-	change->cp_addr = session->cp_addr;
+	change->cp_addr = *session->cp_addr;
 	return change;
 }
 
@@ -456,7 +456,8 @@ static void change_commit(struct n4_change *change)
 	rules_free(session->rules);
 	session->rules = change->rules;
 	session->holding = change->holding;
-	n4_session_cp_set(n4, session, change->cp_seid, &change->cp_addr);
+	if (n4_session_cp_set(n4, session, change->cp_seid, &change->cp_addr) < 0)
+		log_error_limited("N4: out of memory: a session keeps its former CP F-SEID");
 	rules_settled(session->rules);
 	session_edge_note(n4, session);
 	inactivity_given(n4, session);

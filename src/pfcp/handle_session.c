@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kept.h"
 #include "base/log.h"
 #include "pfcp/answer.h"
 #include "pfcp/assoc.h"
@@ -306,8 +307,12 @@ static int establish_begin(struct n4 *n4, struct n4_request *rq, uint64_t cp_sei
 		rules_free(rules);
 		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
 	}
-	n4_session_cp_set(n4, session, cp_seid, cp_addr);
-	session->made_by = rq->from.addr;
+	session->made_by = kept_take(&rq->from.addr);
+	if (!session->made_by || n4_session_cp_set(n4, session, cp_seid, cp_addr) < 0) {
+		rules_free(rules);
+		n4_session_free(n4, session);
+		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
+	}
 	if (session_set_decode(&rq->msg, NULL, &session->set, fault) < 0) {
 		rules_free(rules);
 		n4_session_free(n4, session);

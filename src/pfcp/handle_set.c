@@ -96,7 +96,7 @@ static bool is_retained(const struct n4_session *session, const struct pfcp_ie *
 	struct pfcp_ie ie;
 
 	while (decode_next(&ies, PFCP_IE_CP_PFCP_ENTITY_IP_ADDRESS, &ie)) {
-		const struct addr *cp = &session->cp_addr;
+		const struct addr *cp = session->cp_addr;
 		struct addr v4, v6;
 
 		any = true;
@@ -215,11 +215,12 @@ static void change_apply(struct n4 *n4, struct n4_session *session,
 		const struct set_change *c = &changes[i];
 
 		if (!session_set_match(n4, session->set, c->csids, c->n_csids) &&
-		    !has_group(session->set, c->groups) && !has_cp_addr(c, &session->cp_addr))
+		    !has_group(session->set, c->groups) && !has_cp_addr(c, session->cp_addr))
 			continue;
-		if (session->change && addr_eq(&session->change->cp_addr, &session->cp_addr))
+		if (session->change && addr_eq(&session->change->cp_addr, session->cp_addr))
 			session->change->cp_addr = c->to;
-		n4_session_cp_set(n4, session, session->cp_seid, &c->to);
+		if (n4_session_cp_set(n4, session, session->cp_seid, &c->to) < 0)
+			log_error_limited("N4: out of memory: a session's reports do not move");
 		return;
 	}
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/kept.h"
 #include "base/rand.h"
 #include "base/rest.h"
 #include "base/slab.h"
@@ -31,17 +32,12 @@ static struct n4_session **bucket_get(const struct n4_sessions *table, uint64_t 
 	return &table->buckets[(seid * 0x9e3779b97f4a7c15ull >> 32) & table->mask];
 }
 
+// `cp_addr` is kept: it is hashed by where it is.
 static struct n4_session **cp_bucket_get(const struct n4_sessions *table, uint64_t cp_seid,
 					 const struct addr *cp_addr)
 {
-	uint64_t parts[2] = {0};
-
-	if (cp_addr->family == ADDR_V6)
-		memcpy(parts, cp_addr->v6, sizeof(parts));
-	else
-		parts[0] = cp_addr->v4;
 	return &table->cp_buckets[((cp_seid * table->cp_keys[0] +
-				    (parts[0] ^ parts[1]) * table->cp_keys[1]) >>
+				    (uintptr_t)cp_addr * table->cp_keys[1]) >>
 				   32) &
 				  table->mask];
 }
@@ -271,7 +267,7 @@ void n4_session_move(struct n4_session *session, struct assoc *assoc)
 
 static void cp_remove(const struct n4_sessions *table, struct n4_session *session)
 {
-	struct n4_session **at = cp_bucket_get(table, session->cp_seid, &session->cp_addr);
+	struct n4_session **at = cp_bucket_get(table, session->cp_seid, session->cp_addr);
 
 	while (*at && *at != session)
 		at = &(*at)->next_cp;
@@ -279,26 +275,32 @@ static void cp_remove(const struct n4_sessions *table, struct n4_session *sessio
 		*at = session->next_cp;
 }
 
-void n4_session_cp_set(struct n4 *n4, struct n4_session *session, uint64_t cp_seid,
-		       const struct addr *cp_addr)
+int n4_session_cp_set(struct n4 *n4, struct n4_session *session, uint64_t cp_seid,
+		      const struct addr *cp_addr)
 {
+	const struct addr *kept = kept_take(cp_addr);
 	struct n4_session **bucket;
 
+	if (!kept)
+		return -ENOMEM;
 	cp_remove(n4->sessions, session);
+	kept_give(session->cp_addr);
 	session->cp_seid = cp_seid;
-	session->cp_addr = *cp_addr;
-	bucket = cp_bucket_get(n4->sessions, cp_seid, cp_addr);
+	session->cp_addr = kept;
+	bucket = cp_bucket_get(n4->sessions, cp_seid, kept);
 	session->next_cp = *bucket;
 	*bucket = session;
+	return 0;
 }
 
 struct n4_session *n4_session_cp_lookup(const struct n4 *n4, const struct assoc *assoc,
 					uint64_t cp_seid, const struct addr *cp_addr)
 {
-	struct n4_session *session = *cp_bucket_get(n4->sessions, cp_seid, cp_addr);
+	const struct addr *kept = kept_lookup(cp_addr);
+	struct n4_session *session = kept ? *cp_bucket_get(n4->sessions, cp_seid, kept) : NULL;
 
 	while (session && !(session->cp_seid == cp_seid && session->assoc == assoc &&
-			    addr_eq(&session->cp_addr, cp_addr)))
+			    session->cp_addr == kept))
 		session = session->next_cp;
 	return session;
 }
@@ -315,6 +317,8 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	n4_reports_drop(n4, session);
 	n4_downlink_free(n4, session);
 	cp_remove(n4->sessions, session);
+	kept_give(session->cp_addr);
+	kept_give(session->made_by);
 	session_edge_forget(n4, session);
 	inactivity_end(session);
 	usage_end(session);

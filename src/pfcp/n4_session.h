@@ -52,10 +52,11 @@ STAILQ_HEAD(n4_waiting_list, n4_waiting);
 
 // There may be a million: what has a size stands without gaps, and what only some need is apart.
 struct n4_session {
-	uint64_t seid;              // ours; the peer's requests carry it
-	uint64_t cp_seid;           // the peer's; our answers carry it
-	struct addr cp_addr;        // of its CP F-SEID: reports go there
-	struct addr made_by;        // where its establishment came from
+	uint64_t seid;    // ours; the peer's requests carry it
+	uint64_t cp_seid; // the peer's; our answers carry it
+	const struct addr
+		*cp_addr; // of its CP F-SEID: reports go there. Kept (base/kept.h), as the next
+	const struct addr *made_by; // where its establishment came from
 	struct n4_session *next;    // in the bucket of its SEID
 	struct n4_session *next_cp; // in that of its CP F-SEID
 	struct assoc *assoc;
@@ -167,9 +168,9 @@ void n4_sessions_fini(struct n4 *n4);
 struct n4_session *n4_session_new(struct n4 *n4, struct assoc *assoc, uint64_t seid);
 // Gives it to another association, of the same SMF set.
 void n4_session_move(struct n4_session *session, struct assoc *assoc);
-// Gives it this CP F-SEID.
-void n4_session_cp_set(struct n4 *n4, struct n4_session *session, uint64_t cp_seid,
-		       const struct addr *cp_addr);
+// Gives it this CP F-SEID. -ENOMEM: it keeps the one that it has.
+int n4_session_cp_set(struct n4 *n4, struct n4_session *session, uint64_t cp_seid,
+		      const struct addr *cp_addr);
 // A session of the association with this CP F-SEID, or NULL.
 struct n4_session *n4_session_cp_lookup(const struct n4 *n4, const struct assoc *assoc,
 					uint64_t cp_seid, const struct addr *cp_addr);

@@ -5,10 +5,12 @@
 
 #include "pfcp/remote_tunnels.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/kept.h"
 #include "base/log.h"
 #include "base/slab.h"
 #include "pfcp/n4_session.h"
@@ -16,16 +18,19 @@
 #include "rules/model.h"
 
 #define BUCKETS_MIN 64
-#define AGAIN_NS NS_PER_SEC // a tunnel is not told of again sooner
-#define FAR_ADDRESSES 2     // an IPv4 and an IPv6 one
+#define TENTH_NS (100 * NS_PER_MS)
+// A tunnel is not told of again within a second: so many tenths, of which the first may have been nearly over.
+#define AGAIN_TENTHS 11
+#define FAR_ADDRESSES 2 // an IPv4 and an IPv6 one
 
 struct remote_tunnel {
 	struct remote_tunnel *next;
 	struct n4_session *session;
-	struct addr peer;
+	const struct addr *peer; // kept (base/kept.h)
 	uint32_t teid;
-	uint64_t again_ns; // not to be told of before
+	uint32_t again_tenths; // not to be told of before
 };
+static_assert(sizeof(struct remote_tunnel) == 32, "most sessions have one");
 
 struct remote_tunnels {
 	uint32_t mask;
@@ -50,36 +55,23 @@ void remote_tunnels_free(struct remote_tunnels *table)
 	free(table); // sessions that ended have taken out what was theirs
 }
 
-static uint64_t word_of(const uint8_t *bytes)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes, sizeof(word));
-	return word;
-}
-
-// SMFs and gNBs count TEIDs up, so the numbers are mixed.
+// `peer` is kept: it is hashed by where it is. SMFs and gNBs count TEIDs up, so the numbers are mixed.
 static struct remote_tunnel **bucket_get(struct remote_tunnels *table, uint32_t teid,
 					 const struct addr *peer)
 {
-	uint64_t h = teid;
+	uint64_t h = teid ^ (uint64_t)(uintptr_t)peer << 16;
 
-	if (peer->family == ADDR_V4)
-		h |= (uint64_t)peer->v4 << 32;
-	else
-		h ^= word_of(peer->v6) ^ word_of(peer->v6 + 8) * 31;
 	return &table->buckets[(h * 0x9e3779b97f4a7c15ull >> 32) & table->mask];
 }
 
-// The place of the session's entry, or the end of its chain.
+// The place of the session's entry, or the end of its chain. `peer` is kept.
 static struct remote_tunnel **entry_find(struct remote_tunnels *table,
 					 const struct n4_session *session, uint32_t teid,
 					 const struct addr *peer)
 {
 	struct remote_tunnel **at = bucket_get(table, teid, peer);
 
-	while (*at &&
-	       ((*at)->session != session || (*at)->teid != teid || !addr_eq(&(*at)->peer, peer)))
+	while (*at && ((*at)->session != session || (*at)->teid != teid || (*at)->peer != peer))
 		at = &(*at)->next;
 	return at;
 }
@@ -112,28 +104,34 @@ static bool rules_send_to(const struct rules *rules, uint32_t teid, const struct
 static void entry_add(struct remote_tunnels *table, struct n4_session *session, uint32_t teid,
 		      const struct addr *peer)
 {
-	struct remote_tunnel **at = entry_find(table, session, teid, peer);
+	const struct addr *kept = kept_take(peer);
+	struct remote_tunnel *entry = kept ? slab_take(sizeof(*entry)) : NULL;
+	struct remote_tunnel **at = entry ? entry_find(table, session, teid, kept) : NULL;
 
-	if (*at)
+	if (at && !*at) {
+		*entry = (struct remote_tunnel){.session = session, .teid = teid, .peer = kept};
+		*at = entry;
 		return;
-	*at = slab_take(sizeof(**at));
-	if (*at)
-		**at = (struct remote_tunnel){.session = session, .teid = teid, .peer = *peer};
-	else
+	}
+	if (!entry)
 		log_error_limited(
 			"N4: out of memory: Error Indications for a tunnel are not reported");
+	slab_give(entry, sizeof(*entry));
+	kept_give(kept);
 }
 
 static void entry_del(struct remote_tunnels *table, const struct n4_session *session, uint32_t teid,
 		      const struct addr *peer)
 {
-	struct remote_tunnel **at = entry_find(table, session, teid, peer);
-	struct remote_tunnel *entry = *at;
+	const struct addr *kept = kept_lookup(peer);
+	struct remote_tunnel **at = kept ? entry_find(table, session, teid, kept) : NULL;
+	struct remote_tunnel *entry = at ? *at : NULL;
 
 	if (!entry)
 		return; // another FAR's, or there was no memory for it
 	*at = entry->next;
 	slab_give(entry, sizeof(*entry));
+	kept_give(kept);
 }
 
 void remote_tunnels_given(struct n4 *n4, struct n4_session *session, const struct rules *old,
@@ -157,12 +155,12 @@ static void report_lost(struct n4 *n4, const struct remote_tunnel *tunnel)
 {
 	struct report report = {.kind = REPORT_ERROR_INDICATION, .remote = {.teid = tunnel->teid}};
 
-	if (tunnel->peer.family == ADDR_V4) {
+	if (tunnel->peer->family == ADDR_V4) {
 		report.remote.flags = PFCP_F_TEID_V4;
-		report.remote.v4.s_addr = tunnel->peer.v4;
+		report.remote.v4.s_addr = tunnel->peer->v4;
 	} else {
 		report.remote.flags = PFCP_F_TEID_V6;
-		memcpy(&report.remote.v6, tunnel->peer.v6, sizeof(report.remote.v6));
+		memcpy(&report.remote.v6, tunnel->peer->v6, sizeof(report.remote.v6));
 	}
 	n4_report(n4, tunnel->session, &report);
 }
@@ -170,14 +168,15 @@ static void report_lost(struct n4 *n4, const struct remote_tunnel *tunnel)
 void n4_error_indication(struct n4 *n4, uint32_t teid, const struct addr *peer)
 {
 	struct remote_tunnels *table = n4->sessions->remote_tunnels;
-	struct remote_tunnel *next = table ? *bucket_get(table, teid, peer) : NULL;
-	uint64_t now = clock_now_ns();
+	const struct addr *kept = table ? kept_lookup(peer) : NULL;
+	struct remote_tunnel *next = kept ? *bucket_get(table, teid, kept) : NULL;
+	uint32_t now = (uint32_t)(clock_now_ns() / TENTH_NS);
 
 	for (; next; next = next->next) {
-		if (next->teid != teid || !addr_eq(&next->peer, peer) || now < next->again_ns ||
+		if (next->teid != teid || next->peer != kept || now < next->again_tenths ||
 		    n4_report_waits(next->session, REPORT_ERROR_INDICATION))
 			continue;
-		next->again_ns = now + AGAIN_NS;
+		next->again_tenths = now + AGAIN_TENTHS;
 		report_lost(n4, next);
 	}
 }

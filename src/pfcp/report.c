@@ -324,7 +324,7 @@ static void report_answered(struct n4 *n4, const struct pfcp_msg *answer, void *
 
 static void request_send(struct n4 *n4, struct n4_reporting *r)
 {
-	struct endpoint to = {.addr = r->session->cp_addr, .port = PFCP_PORT};
+	struct endpoint to = {.addr = *r->session->cp_addr, .port = PFCP_PORT};
 	size_t bytes = request_write(n4, r);
 
 	if (bytes &&

@@ -120,8 +120,8 @@ bool smf_set_speaks(const struct n4 *n4, const struct n4_session *session, const
 {
 	struct speaker speaker = {.owner = session->assoc, .from = from};
 
-	if (addr_eq(from, &session->assoc->addr.addr) || addr_eq(from, &session->made_by) ||
-	    addr_eq(from, &session->cp_addr) || smf_set_has(&session->assoc->set, from))
+	if (addr_eq(from, &session->assoc->addr.addr) || addr_eq(from, session->made_by) ||
+	    addr_eq(from, session->cp_addr) || smf_set_has(&session->assoc->set, from))
 		return true;
 	if (session->assoc->set.id[0])
 		assoc_each(n4, speaker_find, &speaker);

@@ -9,6 +9,7 @@
 #include <stdalign.h>
 
 #include "base/clock.h"
+#include "base/kept.h"
 #include "pfcp/assoc.h"
 #include "pfcp/call.h"
 #include "pfcp/n4.h"
@@ -86,6 +87,7 @@ static void parts_close(void)
 static struct n4_session *session_make(uint64_t seid, struct rules *rules)
 {
 	struct n4_session *session = n4_session_new(&n4, &assoc, seid);
+	struct addr cp_addr;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(session);
 	session->cp_seid = 0x77;
@@ -93,7 +95,8 @@ static struct n4_session *session_make(uint64_t seid, struct rules *rules)
 	session->n_open = 1; // for good: its usage is the test's
 	session->slot = (struct slot){.owner = 0, .index = 3, .version = 9};
 	session->since_s = 1800000000;
-	addr_parse("192.0.2.4", &session->cp_addr);
+	addr_parse("192.0.2.4", &cp_addr);
+	session->cp_addr = kept_take(&cp_addr);
 	return session;
 }
 

@@ -297,7 +297,7 @@ static bool cp_addr_is(uint64_t seid, const char *address)
 {
 	struct addr addr;
 
-	return addr_parse(address, &addr) == 0 && addr_eq(&session_of(seid)->cp_addr, &addr);
+	return addr_parse(address, &addr) == 0 && addr_eq(session_of(seid)->cp_addr, &addr);
 }
 
 static void change_set(const char *info)
