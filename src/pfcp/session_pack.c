@@ -10,20 +10,49 @@
 #include "pfcp/usage.h"
 #include "rules/pack.h"
 
-static void keys_pack(struct packer *p, const struct n4_holding *holding)
+static bool key_is_there(const struct ue_key *keys, unsigned n, const struct prefix *prefix)
 {
+	for (unsigned i = 0; i < n; i++)
+		if (prefix_eq(&keys[i].prefix, prefix))
+			return true;
+	return false;
+}
+
+// Most keys are what the rules say of the UE, in their order: so the first ones are packed against these. Those
+// beyond are zero.
+static void keys_expect(const struct rules *rules, struct ue_key ret[COMPILED_MAX_UE_KEYS])
+{
+	unsigned n = 0;
+
+	memset(ret, 0, COMPILED_MAX_UE_KEYS * sizeof(*ret));
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		struct prefix ues[RULES_MAX_PDR_UES];
+		unsigned n_ues = rules_pdr_ues(&rules->pdrs[i], ues);
+
+		for (unsigned k = 0; k < n_ues && n < COMPILED_MAX_UE_KEYS; k++)
+			if (!key_is_there(ret, n, &ues[k]))
+				ret[n++].prefix = ues[k];
+	}
+}
+
+static void keys_pack(struct packer *p, const struct rules *rules, const struct n4_holding *holding)
+{
+	struct ue_key expected[COMPILED_MAX_UE_KEYS];
+
+	keys_expect(rules, expected);
 	for (unsigned i = 0; i < holding->n_ue_keys; i++)
-		pack_put(p, &holding->ue_keys[i], i ? &holding->ue_keys[i - 1] : NULL,
-			 sizeof(holding->ue_keys[i]));
+		pack_put(p, &holding->ue_keys[i], &expected[i], sizeof(expected[i]));
 }
 
 // NULL without memory, or of none.
-static struct ue_key *keys_unpack(struct unpacker *u, unsigned n)
+static struct ue_key *keys_unpack(struct unpacker *u, const struct rules *rules, unsigned n)
 {
 	struct ue_key *keys = malloc((n ? n : 1) * sizeof(*keys));
+	struct ue_key expected[COMPILED_MAX_UE_KEYS];
 
+	keys_expect(rules, expected);
 	for (unsigned i = 0; keys && i < n; i++)
-		unpack_get(u, &keys[i], i ? &keys[i - 1] : NULL, sizeof(keys[i]));
+		unpack_get(u, &keys[i], &expected[i], sizeof(keys[i]));
 	return keys;
 }
 
@@ -32,7 +61,7 @@ static bool unpack(struct n4_session *session)
 {
 	struct unpacker u = {session->packed};
 	struct rules *rules = rules_unpack(&u, rules_pattern_rules(session->pattern));
-	struct ue_key *keys = rules ? keys_unpack(&u, session->holding.n_ue_keys) : NULL;
+	struct ue_key *keys = rules ? keys_unpack(&u, rules, session->holding.n_ue_keys) : NULL;
 
 	if (!keys || !usage_unpack(&u, session)) {
 		free(keys);
@@ -53,7 +82,7 @@ static void pack(struct n4_session *session)
 	pack_begin(p);
 	session->pattern = rules_pattern_pack(&session->assoc->n4->sessions->patterns, p,
 					      session->rules);
-	keys_pack(p, &session->holding);
+	keys_pack(p, session->rules, &session->holding);
 	usage_pack(p, session);
 	session->packed = p->failed ? NULL : slab_take(p->n);
 	if (!session->packed) {

@@ -15,14 +15,30 @@ static bool rests(const struct n4_usage *s)
 	return !s->asked && !s->timer.is_set;
 }
 
+// Many a time of a URR is when it began. Turned, such are 0; turned twice, all are as they were.
+static struct urr_state times_turned(const struct urr_state *u)
+{
+	struct urr_state turned = *u;
+
+	turned.quota_ns ^= u->since_ns;
+	turned.period_ns ^= u->since_ns;
+	turned.active_ns ^= u->since_ns;
+	return turned;
+}
+
 void usage_pack(struct packer *p, const struct n4_session *session)
 {
 	const struct n4_usage *s = session->usage;
 	uint8_t n = s && rests(s) ? (uint8_t)s->n : 0;
+	struct urr_state before = {0};
 
 	pack_put(p, &n, NULL, sizeof(n));
-	for (unsigned i = 0; i < n; i++)
-		pack_put(p, &s->urrs[i], i ? &s->urrs[i - 1] : NULL, sizeof(s->urrs[i]));
+	for (unsigned i = 0; i < n; i++) {
+		struct urr_state turned = times_turned(&s->urrs[i]);
+
+		pack_put(p, &turned, &before, sizeof(turned));
+		before = turned;
+	}
 }
 
 void usage_packed(struct n4_session *session)
@@ -35,6 +51,7 @@ void usage_packed(struct n4_session *session)
 
 bool usage_unpack(struct unpacker *u, struct n4_session *session)
 {
+	struct urr_state turned = {0};
 	struct n4_usage *s;
 	uint8_t n;
 
@@ -48,7 +65,9 @@ bool usage_unpack(struct unpacker *u, struct n4_session *session)
 		session->usage = NULL;
 		return false;
 	}
-	for (s->n = 0; s->n < n; s->n++)
-		unpack_get(u, &s->urrs[s->n], s->n ? &s->urrs[s->n - 1] : NULL, sizeof(s->urrs[0]));
+	for (s->n = 0; s->n < n; s->n++) {
+		unpack_get(u, &turned, &turned, sizeof(turned));
+		s->urrs[s->n] = times_turned(&turned);
+	}
 	return true;
 }

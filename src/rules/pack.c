@@ -2,7 +2,7 @@
 //
 // First the head with the numbers of all kinds, then the arrays. Each item is packed by what it differs in from the
 // pattern's in its place or, beyond those, from the one before; what PDRs and FARs have on the heap comes behind the
-// array of their kind.
+// array of their kind. The TEIDs of PDRs are those of tunnels, so PDRs have them as what they differ in from these.
 
 #include "rules/pack.h"
 
@@ -25,12 +25,22 @@ static struct rules head_of(const struct rules *rules)
 	return head;
 }
 
-static struct pdr_rule pdr_of(const struct pdr_rule *pdr)
+// Of the PDR's tunnel; 0 where it has none.
+static uint32_t pdr_teid(const struct rules *rules, const struct pdr_rule *pdr)
 {
-	struct pdr_rule plain = *pdr;
+	for (unsigned i = 0; pdr->tunnel && i < rules->n_tunnels; i++)
+		if (rules->tunnels[i].number == pdr->tunnel)
+			return rules->tunnels[i].teid;
+	return 0;
+}
+
+static struct pdr_rule pdr_of(const struct rules *rules, unsigned i)
+{
+	struct pdr_rule plain = rules->pdrs[i];
 
 	plain.pdi.filters = NULL;
 	plain.pdi.more = plain.pdi.framed = NULL;
+	plain.pdi.fteid.teid ^= pdr_teid(rules, &plain);
 	return plain;
 }
 
@@ -81,8 +91,8 @@ static void pdrs_pack(struct packer *p, const struct rules *rules, const struct 
 	struct pdr_rule pdr, before = {0}, other;
 
 	for (unsigned i = 0; i < rules->n_pdrs; i++, before = pdr) {
-		pdr = pdr_of(&rules->pdrs[i]);
-		other = i < like->n_pdrs ? pdr_of(&like->pdrs[i]) : before;
+		pdr = pdr_of(rules, i);
+		other = i < like->n_pdrs ? pdr_of(like, i) : before;
 		pack_put(p, &pdr, &other, sizeof(pdr));
 	}
 	for (unsigned i = 0; i < rules->n_pdrs; i++) {
@@ -165,7 +175,7 @@ static void pdrs_unpack(struct unpacker *u, struct rules *rules, const struct ru
 	rules->pdrs = pdrs;
 	for (unsigned i = 0; pdrs && i < rules->n_pdrs; i++, other = pdrs[i - 1]) {
 		if (i < like->n_pdrs)
-			other = pdr_of(&like->pdrs[i]);
+			other = pdr_of(like, i);
 		unpack_get(u, &pdrs[i], &other, sizeof(pdrs[i]));
 	}
 	if (!pdrs)
@@ -228,6 +238,8 @@ struct rules *rules_unpack(struct unpacker *u, const struct rules *like)
 	ARRAY_UNPACK(endpoints);
 	ARRAY_UNPACK(tunnels);
 	ARRAY_UNPACK(picked);
+	for (unsigned i = 0; !failed && i < rules->n_pdrs; i++)
+		rules->pdrs[i].pdi.fteid.teid ^= pdr_teid(rules, &rules->pdrs[i]);
 	if (!failed)
 		return rules;
 	rules_free(rules);

@@ -183,6 +183,7 @@ static struct rules *rules_of_every_kind(void)
 {
 	struct rules *r = kit_open5gs("10.45.0.2", "2001:db8:cafe:1::2");
 	struct prefix prefixes[2];
+	struct tunnel_rule *tunnel;
 
 	CU_ASSERT_EQUAL(prefix_parse("10.1.0.0/16", &prefixes[0]), 0);
 	CU_ASSERT_EQUAL(prefix_parse("10.2.0.0/16", &prefixes[1]), 0);
@@ -191,6 +192,9 @@ static struct rules *rules_of_every_kind(void)
 	rules_far_copy_add(&r->fars[1])->teid = 4711;
 	rules_endpoint_add(r, 3)->pdi.source = IF_CORE;
 	rules_tunnel_add(r)->teid = 77;
+	tunnel = rules_tunnel_add(r);
+	tunnel->number = r->pdrs[0].tunnel = r->pdrs[1].tunnel = 2;
+	tunnel->teid = r->pdrs[1].pdi.fteid.teid = 0x12345678;
 	rules_picked_add(r)->prefix = prefixes[1];
 	r->inactivity_s = 60;
 	return r;
