@@ -1,4 +1,4 @@
-// The handlers of all commands, a file a noun: cmd_<noun>.c. For the table in commands.c.
+// The handlers of all commands, a file a noun: cmd_<noun>.c. For the table in command_table.c.
 //
 // Control thread. Each gets a call whose arguments have been checked, and fills its reply.
 
@@ -28,6 +28,7 @@ command_fn cmd_show_predefined_rules;
 command_fn cmd_show_config;
 command_fn cmd_show_flows;
 command_fn cmd_show_nat;
+command_fn cmd_show_keys;
 command_fn cmd_clear_flow;
 command_fn cmd_clear_flows;
 

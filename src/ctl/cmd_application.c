@@ -7,7 +7,7 @@
 #include "pfcp/n4.h"
 #include "pfcp/pfd.h"
 
-enum { ARG_FROM, ARG_LIMIT }; // as in commands.c
+enum { ARG_FROM, ARG_LIMIT }; // as in command_table.c
 
 static const char *const columns[] = {
 	"number", "application", "source", "detected", "pdrs", "pfd", "kind", "value", NULL,

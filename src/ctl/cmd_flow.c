@@ -13,7 +13,7 @@
 #include "worker/mailbox.h"
 #include "worker/worker.h"
 
-enum { ARG_FROM, ARG_LIMIT, ARG_UE }; // of show flows, as in commands.c
+enum { ARG_FROM, ARG_LIMIT, ARG_UE }; // of show flows, as in command_table.c
 
 static const char *const columns[] = {
 	"id",    "seid",  "kind",   "protocol", "ue",    "remote",  "began",
@@ -106,7 +106,7 @@ static void outside_put(struct reply *r, const struct flow_row *row)
 	struct strbuf outside = {0}, remote = {0};
 
 	if (row->has_outside)
-		flow_key_print(&row->outside, row->v6, &outside, &remote);
+		key_kind_at(KEY_KIND_outside)->print(&row->outside, row->v6, &outside, &remote);
 	reply_str(r, NULL, row->has_outside ? strbuf_text(&outside) : NULL);
 	strbuf_fini(&outside);
 	strbuf_fini(&remote);

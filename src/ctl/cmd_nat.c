@@ -9,7 +9,7 @@
 #include "worker/mailbox.h"
 #include "worker/worker.h"
 
-enum { ARG_FROM, ARG_LIMIT }; // as in commands.c
+enum { ARG_FROM, ARG_LIMIT }; // as in command_table.c
 
 #define WORKER_SHIFT 48 // of `next`; the rest is the worker's
 

@@ -21,7 +21,7 @@
 
 #define LOOK_MAX 20000 // sessions looked at for one page
 
-enum { ARG_FROM, ARG_LIMIT, ARG_UE }; // of show sessions, as in commands.c
+enum { ARG_FROM, ARG_LIMIT, ARG_UE }; // of show sessions, as in command_table.c
 
 struct page {
 	struct call *call;

@@ -36,6 +36,7 @@ bool locate_outside(struct worker *w, struct lane *lane, struct pkt *p, const ui
 	}
 	word = nat_word(pool, p, user);
 	if (!word) {
+		key_missed(w, p, KEY_KIND_outside);
 		pkt_drop(w, p, DROP_no_session);
 		return true;
 	}
@@ -53,6 +54,17 @@ static struct session_ref locate_route(const struct worker *w, const struct pkt 
 	return locator_shorter(w->locator, p->iface, p->family, ip_destination_at(user, p->family));
 }
 
+// Nobody has the destination, or nobody the port of an address outside.
+__attribute__((cold, noinline)) static void drop_unknown(struct worker *w, struct pkt *p)
+{
+	const uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->user);
+	bool outside = w->nat.pools && p->family == 4 &&
+		       nat_pool_at(w, p->iface, ((const struct ip4_head *)user)->dst);
+
+	key_missed(w, p, outside ? KEY_KIND_outside : KEY_KIND_ue);
+	pkt_drop(w, p, DROP_no_session);
+}
+
 void locate_down(struct worker *w, struct lane *lane, unsigned to)
 {
 	for (; lane->located < to; lane->located++) {
@@ -64,7 +76,7 @@ void locate_down(struct worker *w, struct lane *lane, unsigned to)
 		if (unlikely(p->ref.check == 0))
 			p->ref = locate_route(w, p);
 		if (unlikely(p->ref.check == 0))
-			pkt_drop(w, p, DROP_no_session);
+			drop_unknown(w, p);
 		else if (likely(session_ref_owner(p->ref) == w->id))
 			locate_ready(w, lane, p, false);
 		else

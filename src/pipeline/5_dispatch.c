@@ -4,6 +4,8 @@
 // other goes by bitmap: the packets that have the lowest bit set visit that service together. So do all packets of
 // a turn that is a sample of where the time goes.
 
+#include <errno.h>
+
 #include "pipeline/3_locate.h"
 #include "pipeline/flow_lane.h"
 #include "pipeline/fused.h"
@@ -20,8 +22,16 @@ static datagram_fn datagram_work;
 
 int dispatch_init(const struct service *const services[], unsigned n, char *why, size_t why_bytes)
 {
+	const struct key_kind *kinds[SERVICES_MAX];
+	unsigned n_kinds = 0;
+
 	reassemble_start(datagram_work);
-	return service_order_resolve(services, n, &order, why, why_bytes);
+	if (service_order_resolve(services, n, &order, why, why_bytes) != 0)
+		return -EINVAL;
+	for (unsigned bit = 0; bit < SERVICES_MAX; bit++)
+		if (order.services[bit] && order.services[bit]->key_kind)
+			kinds[n_kinds++] = order.services[bit]->key_kind;
+	return key_kinds_init(kinds, n_kinds, why, why_bytes);
 }
 
 const struct service_order *dispatch_order(void)

@@ -42,11 +42,11 @@ static uint64_t services_of(const struct worker *w, const struct ruleset *rs)
 }
 
 // Whether a packet of no flow may begin one.
-static bool may_begin(struct worker *w, struct pkt *p)
+static bool may_begin(struct worker *w, struct pkt *p, const struct flow_key *key)
 {
 	if (icmp_is_error(p))
 		return flow_case(w, p, FLOW_CASE_ICMP_ERROR, DROP_flow_icmp_error);
-	if (!l4_is_known(p->proto, p->family))
+	if (!l4_is_known(p->proto, p->family) && key_kind_of(key) == KEY_KIND_pair)
 		return flow_case(w, p, FLOW_CASE_UNKNOWN_PROTOCOL, DROP_flow_unknown_protocol);
 	return true;
 }
@@ -69,7 +69,7 @@ static enum drop nat_order(const struct worker *w, const struct pkt *p, struct f
 	return why;
 }
 
-uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait)
+static uint32_t make(struct worker *w, struct pkt *p, const struct flow_wait *wait)
 {
 	static const enum drop refusals[] = {
 		[FLOW_POOL_FULL] = DROP_flow_pool_full,
@@ -91,7 +91,7 @@ uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait
 	enum flow_made made;
 	enum drop why;
 
-	if (!may_begin(w, p))
+	if (!may_begin(w, p, &wait->key))
 		return 0;
 	why = nat_order(w, p, &order, &mapping);
 	if (!why) {
@@ -108,6 +108,15 @@ uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait
 	return 0;
 }
 
+uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait)
+{
+	uint32_t number = make(w, p, wait);
+
+	if (number == 0)
+		key_missed_flow(w, &wait->key, wait->v6);
+	return number;
+}
+
 // An error that is about no flow known is part of one of its own, of the two hosts, if that may be.
 static void error_alone(struct worker *w, const struct flow_wait *wait)
 {
@@ -115,6 +124,7 @@ static void error_alone(struct worker *w, const struct flow_wait *wait)
 	const uint8_t *user = rte_pktmbuf_mtod_offset(p->mbuf, const uint8_t *, p->user);
 	struct flow_wait alone = *wait;
 
+	key_missed_flow(w, &wait->key, wait->v6);
 	if (!flow_case(w, p, FLOW_CASE_ICMP_ERROR, DROP_flow_icmp_error))
 		return;
 	alone.error = false;

@@ -51,6 +51,7 @@ struct service {
 	flow_word_fn *
 		word; // tells in one word how the flow stands with it; NULL: it has nothing to tell
 	uint32_t state_bytes; // of what it keeps of each flow (session/flow_state.h); 0: nothing
+	const struct key_kind *key_kind; // a kind of keys that flows get besides; NULL: none
 	const char *help;
 };
 

@@ -2,12 +2,7 @@
 //
 // Any thread, pure. The UE's side comes first, so that up and down give the same key without a comparison of
 // addresses. The context is the session's slot: equal addresses of two sessions never meet. A key's kind follows
-// from the key itself; each kind is a row of the table in flow_key.c, and a further one is one more row:
-//
-//	error  ICMP errors: the key of the packet that they quote, whose flow they are part of
-//	tuple  protocols with ports (TCP, UDP, SCTP, UDP-Lite): addresses, ports, protocol
-//	echo   ICMP and ICMPv6 echo: addresses, the whole identifier, and which side asks
-//	pair   all else, later fragments too: addresses and protocol
+// from the key itself; all kinds, also those that lead to sessions, are rows of one table (key_kind.h).
 
 #pragma once
 
@@ -44,9 +39,6 @@ struct flow_key {
 };
 static_assert(sizeof(struct flow_key) == 40, "leaves 24 bytes of a flow's line");
 
-#define FLOW_ECHO_BY_UE 1 // remote_port of an echo: who asks
-#define FLOW_ECHO_BY_REMOTE 2
-
 static inline uint32_t flow_key_where(uint32_t context, uint8_t proto)
 {
 	return context << 8 | proto;
@@ -66,6 +58,18 @@ static inline uint8_t flow_key_proto(const struct flow_key *key)
 static inline uint8_t *flow_key_remote(struct flow_key *key, unsigned family)
 {
 	return family == 4 ? (uint8_t *)&key->v4.remote : key->v6.remote;
+}
+
+// Where a kind has no ports: 32 bits in their place.
+static inline uint32_t flow_key_number(const struct flow_key *key)
+{
+	return (uint32_t)key->ue_port << 16 | key->remote_port;
+}
+
+static inline void flow_key_number_set(struct flow_key *key, uint32_t number)
+{
+	key->ue_port = (uint16_t)(number >> 16);
+	key->remote_port = (uint16_t)number;
 }
 
 static inline bool flow_key_eq(const struct flow_key *a, const struct flow_key *b)

@@ -29,6 +29,7 @@ static void drop_and_answer(struct worker *w, struct pkt *p, enum drop reason, a
 
 void gtpu_drop_unknown(struct worker *w, struct pkt *p, enum drop reason)
 {
+	key_missed(w, p, KEY_KIND_teid);
 	if (p->kind == PKT_GPDU && p->teid != 0 && limit_pass(&w->error_limit, w->now))
 		drop_and_answer(w, p, reason, gtpu_error_indication, COUNTER_error_indication_sent);
 	else

@@ -200,6 +200,9 @@ static int carry_out(struct worker *w, struct mail *mail)
 	case MAIL_NAT_LOOK:
 		nat_look(w, &mail->nat);
 		return 0;
+	case MAIL_KEYS_LOOK:
+		key_misses_look(w, mail->misses);
+		return 0;
 	case MAIL_FLOW_CLEAR:
 		return flows_clear_one(w, &mail->flows);
 	case MAIL_FLOWS_CLEAR: // work() does it

@@ -15,6 +15,7 @@
 #include "session/session.h"
 #include "worker/buffer.h"
 #include "worker/flows_look.h"
+#include "worker/key_miss.h"
 #include "worker/nat_look.h"
 
 struct worker;
@@ -35,6 +36,7 @@ enum mail_type {
 	MAIL_FLOW_CLEAR,   // flows.id: end this one
 	MAIL_FLOWS_CLEAR,  // flows: end these
 	MAIL_NAT_LOOK,     // nat: a page of blocks
+	MAIL_KEYS_LOOK,    // misses: the last key of each kind that led nowhere
 	MAIL_NOTHING,      // only comes back: every mail before it has been carried out
 };
 
@@ -67,6 +69,7 @@ struct mail {
 		} peer;
 		struct flows_look flows;
 		struct nat_look nat;
+		struct key_miss *misses; // [KEY_KINDS]
 	};
 	// Called on the control thread when the mail is back; it owns the mail then. NULL: just freed.
 	void (*done)(struct mail *mail, void *ctx);

@@ -26,6 +26,7 @@
 #include "worker/buffer.h"
 #include "worker/flows.h"
 #include "worker/gather.h"
+#include "worker/key_miss.h"
 #include "worker/limit.h"
 #include "worker/mbuf_list.h"
 #include "worker/nat.h"
@@ -129,6 +130,7 @@ struct worker {
 	bool fragment_outer;  // too long for a tunnel: the tunnel's packet is cut, not the user's
 	uint32_t fragment_id; // of the last tunnel's packet that was cut
 	uint64_t error_tat;   // of Error Indications: a meter of the control thread's time
+	struct key_miss misses[KEY_KINDS]; // by kind
 
 	struct stats stats __rte_cache_aligned; // written by the worker, read by all
 	bool stop __rte_cache_aligned;          // written by the control thread

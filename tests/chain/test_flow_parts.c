@@ -3,10 +3,8 @@
 // The test's thread, with stopped time. Rows go over v4/v6, up and down, one and two workers.
 
 #include "base/clock.h"
-#include "chain.h"
+#include "errors.h"
 #include "fragments.h"
-#include "l4_sum.h"
-#include "packet/icmp.h"
 #include "pipeline/pipeline.h"
 #include "service/flow_handler.h"
 #include "rules/acl.h"
@@ -136,55 +134,14 @@ static void test_acl(void)
 
 // --- errors ----------------------------------------------------------------------------------------------
 
-static const uint8_t router4[4] = {198, 51, 100, 7};
-static const uint8_t router6[16] = {0x20, 0x01, 0x0d, 0xb8, 0xee, [15] = 7};
-
-// Makes of the frame of a packet that went the other way one with the error about it. Gives its length.
-static size_t error_about(const struct rig *rig, const struct row *row, uint8_t *frame,
-			  size_t bytes, unsigned quote, bool code)
-{
-	uint32_t from = row->up ? ETH_BYTES : rig_user_at(rig, 1);
-	uint32_t to = row->up ? rig_user_at(rig, 1) : ETH_BYTES;
-	uint32_t head = (row->v6 ? IP6_BYTES : IP4_BYTES) + ICMP_BYTES;
-	uint8_t user[RIG_FRAME_MAX], *ip = frame + to;
-
-	memcpy(user, frame + from, bytes - from);
-	quote = RTE_MIN(quote, (unsigned)(bytes - from));
-	memcpy(ip + head, user, quote);
-	memset(ip + head - ICMP_BYTES, 0, ICMP_BYTES);
-	ip[head - ICMP_BYTES] = row->v6 ? ICMP6_TYPE_UNREACHABLE : ICMP4_TYPE_UNREACHABLE;
-	ip[head - ICMP_BYTES + 1] = code;
-	if (row->v6) {
-		const struct ip6_head *about = (const struct ip6_head *)user;
-
-		ip6_write((struct ip6_head *)ip, row->up ? about->dst : router6, about->src,
-			  IPPROTO_ICMPV6, 60, ICMP_BYTES + quote);
-	} else {
-		const struct ip4_head *about = (const struct ip4_head *)user;
-
-		ip4_write((struct ip4_head *)ip, row->up ? about->dst : word32_get(router4),
-			  about->src, IPPROTO_ICMP, ICMP_BYTES + quote);
-	}
-	l4_sum_write(ip);
-	return to + head + quote;
-}
-
-// An uplink or downlink frame of the session whose user packet is an error; `side` has what stands around it.
+// The error about a packet that goes the other way than it does, with so much of it.
 static unsigned error_send(struct rig *rig, const struct rig_session *s, const struct row *row,
 			   const struct rig_flow *about, unsigned quote, unsigned via)
 {
-	uint8_t frame[RIG_FRAME_MAX], around[RIG_FRAME_MAX];
+	uint8_t frame[RIG_FRAME_MAX];
 	size_t bytes = chain_frame(rig, s, !row->up, about, frame);
-	uint32_t at = row->up ? rig_user_at(rig, 1) : ETH_BYTES;
 
-	bytes = error_about(rig, row, frame, bytes, quote, 0);
-	chain_frame(rig, s, row->up, about, around);
-	memcpy(frame, around, at);
-	if (row->up) {
-		be16_put(frame + rig_gtpu_at(rig) + 2,
-			 (uint16_t)(bytes - rig_gtpu_at(rig) - GTPU_BYTES));
-		rig_outer_write(rig, GTPU_PORT, bytes - rig_gtpu_at(rig), frame);
-	}
+	bytes = error_frame(rig, s, row->up, row->v6, frame, bytes, quote);
 	rig_send(rig, row->up ? RIG_N3 : RIG_N6, via, frame, bytes);
 	rig_settle(rig);
 	return chain_drain(rig, row->up ? RIG_N6 : RIG_N3);

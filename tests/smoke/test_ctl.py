@@ -25,7 +25,7 @@ COMMANDS = {  # and a word that the answer has
     "show peers": topology.N3_GNB, "show pools": topology.DNN, "show predefined-rules": "drop",
     "show pfcp resources": "sessions", "show associations": topology.N4_SMF, "show applications": topology.APPLICATION,
     "show pfcp counters": "rx_bytes", "show services": "gtpu_decap", "show config": "interfaces",
-    "show flows": "next", "clear flows": "cleared", "show nat": "next",
+    "show flows": "next", "clear flows": "cleared", "show nat": "next", "show keys": "outside",
 }
 
 

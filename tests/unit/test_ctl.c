@@ -60,7 +60,7 @@ static const struct {
 } wrong_rows[] = {
 	{"", "no command: one of help show clear\n", CTL_USAGE},
 	{"show",
-	 "incomplete: one of version interfaces interface workers cycles sessions session flows nat drops "
+	 "incomplete: one of version interfaces interface workers cycles sessions session flows nat keys drops "
 	 "counters neighbours peers pools associations applications pfcp predefined-rules services config\n",
 	 CTL_USAGE},
 	{"show pfcp", "incomplete: one of counters resources\n", CTL_USAGE},

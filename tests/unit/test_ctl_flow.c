@@ -352,14 +352,47 @@ static void test_nat(void)
 	close_all();
 }
 
+// What each kind of key leads to, and the newest key that any worker has missed. A client may go before.
+static void test_keys(void)
+{
+	struct flow_key key = {.where = flow_key_where(1, IPPROTO_UDP),
+			       .ue_port = 5000,
+			       .remote_port = 53,
+			       .v4 = {.ue = RTE_BE32(0x0a2d0001), .remote = RTE_BE32(0xc000020a)}};
+	struct call *call;
+	const char *text;
+	int status;
+
+	open_all();
+	text = ask("show keys", &status);
+	CU_ASSERT_EQUAL(status, CTL_OK);
+	CU_ASSERT_EQUAL(count(text, "\"leads_to\":\"session\""), KEY_KIND_FLOWS);
+	CU_ASSERT_EQUAL(count(text, "\"leads_to\":\"flow\""), KEY_KINDS_OWN - KEY_KIND_FLOWS);
+	CU_ASSERT_EQUAL(count(text, "\"missed_ue\":null,\"missed_remote\":null,\"worker\":null,"
+				    "\"age_ms\":null"),
+			KEY_KINDS_OWN);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		key.ue_port++;
+		key_missed_flow(workers[i], &key, false);
+		for (unsigned k = 0; k < WORKERS; k++)
+			workers[k]->now += 50 * NS_PER_MS * METER_UNITS_PER_NS;
+	}
+	text = ask("show keys", &status);
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		text, "{\"kind\":\"tuple\",\"leads_to\":\"flow\",\"missed_ue\":\"10.45.0.1:5002\","
+		      "\"missed_remote\":\"192.0.2.10:53\",\"worker\":1,\"age_ms\":50,"));
+	call = call_new(&view, REPLY_JSON, "show keys", 9);
+	CU_ASSERT_FALSE_FATAL(call_run(call, ended, NULL));
+	call_abandon(call);
+	turns();
+	close_all();
+}
+
 static CU_TestInfo tests[] = {
-	{"a row", test_row},
-	{"pages", test_pages},
-	{"one ends", test_clear_one},
-	{"all end", test_clear_all},
-	{"a session's", test_session},
-	{"blocks of outside ports", test_nat},
-	CU_TEST_INFO_NULL,
+	{"a row", test_row},           {"pages", test_pages},
+	{"one ends", test_clear_one},  {"all end", test_clear_all},
+	{"a session's", test_session}, {"blocks of outside ports", test_nat},
+	{"kinds of keys", test_keys},  CU_TEST_INFO_NULL,
 };
 
 UNIT_MAIN("ctl: flows")
