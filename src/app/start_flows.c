@@ -75,6 +75,7 @@ void upf_flows_fill(struct upf *upf, struct flows_conf *ret)
 		.profiles = upf->flow_profiles,
 		.n_profiles = c->n_nis,
 		.services = dispatch_order()->for_flows,
+		.not_of_errors = dispatch_order()->not_of_errors,
 		.asked = asked,
 		.made = dispatch_order()->made,
 		.gone = dispatch_order()->gone,

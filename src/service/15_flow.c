@@ -149,7 +149,7 @@ void flow_error(struct worker *w, const struct flow_wait *wait, uint32_t entry)
 	if (flow->rules != ruleset_serial(rs))
 		flow_rules_take(w, number, rs);
 	p->flow = number;
-	p->chain = (p->chain & ~w->flows.services) | (flow->chain & ~FLOW_NOT_OF_ERRORS);
+	p->chain = (p->chain & ~w->flows.services) | (flow->chain & ~w->flows.not_of_errors);
 }
 
 void flow_rules_take(struct worker *w, uint32_t number, const struct ruleset *rs)

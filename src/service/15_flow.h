@@ -25,10 +25,6 @@ static_assert(sizeof(struct flow_wait) == 64, "one cache line");
 // The flow of the packet's first key, made if it may be; 0: it may not, and the packet has ended, or goes on without.
 uint32_t flow_make(struct worker *w, struct pkt *p, const struct flow_wait *wait)
 	__attribute__((cold));
-// What an ICMP error about a flow's packet does not visit of its services: it extends no flow (RFC 5508 7.2), and is no
-// segment.
-#define FLOW_NOT_OF_ERRORS (SERVICE_MASK(l4_lifecycle) | SERVICE_MASK(tcp_check))
-
 // The packet is an ICMP error, and `entry` is of the flow that it is about; 0: of none that is known.
 void flow_error(struct worker *w, const struct flow_wait *wait, uint32_t entry)
 	__attribute__((cold));

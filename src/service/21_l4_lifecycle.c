@@ -13,5 +13,6 @@ const struct service service_l4_lifecycle = {
 	.after = SERVICES("flow"),
 	.before = SERVICES("pdr"),
 	.for_flows = true,
+	.not_of_errors = true, // they extend no flow (RFC 5508 7.2)
 	.help = "gives a flow its time",
 };

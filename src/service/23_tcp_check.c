@@ -24,6 +24,7 @@ const struct service service_tcp_check = {
 	.after = SERVICES("flow", "acl", "l4_lifecycle"),
 	.before = SERVICES("pdr"),
 	.for_flows = true,
+	.not_of_errors = true, // they are no segments
 	.state_bytes = sizeof(struct tcp_conn),
 	.word = tcp_check_word,
 	.help = "follows TCP connections, and drops what belongs to none",

@@ -195,6 +195,7 @@ int service_order_resolve(const struct service *const services[], unsigned n,
 	for (unsigned i = 0; i < n; i++) {
 		ret->services[r.bit[i]] = services[i];
 		ret->for_flows |= services[i]->for_flows ? 1ull << r.bit[i] : 0;
+		ret->not_of_errors |= services[i]->not_of_errors ? 1ull << r.bit[i] : 0;
 		ret->made[r.bit[i]] = services[i]->made;
 		ret->gone[r.bit[i]] = services[i]->gone;
 		ret->words[r.bit[i]] = services[i]->word;

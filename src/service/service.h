@@ -46,6 +46,7 @@ struct service {
 	// It is for flows: the flow service finds p->flow before it, and its bit stands in the flow's own chain, where
 	// it may be taken away or put for the rest of that flow's life.
 	bool for_flows;
+	bool not_of_errors; // ICMP errors about packets of its flows do not visit it
 	flow_fn *made,
 		*gone; // of a flow that has it in its chain, or had it; NULL: does not matter
 	flow_word_fn *
@@ -66,7 +67,7 @@ struct service {
 struct service_order {
 	const struct service *services[SERVICES_MAX];     // by bit, NULL where none is
 	unsigned terminal;                                // bit of the service that ends a chain
-	uint64_t for_flows;                               // bits of those that are
+	uint64_t for_flows, not_of_errors;                // bits of those that are
 	flow_fn *made[SERVICES_MAX], *gone[SERVICES_MAX]; // what they want to be told of flows
 	flow_word_fn *words[SERVICES_MAX];                // what they tell of each
 	uint32_t state_bytes[SERVICES_MAX];               // what they keep of each

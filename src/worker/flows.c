@@ -102,6 +102,7 @@ int flows_init(struct flows *flows, const struct flows_conf *conf, uint32_t n_sl
 		.long_tick = now >> FLOW_TICK_SHIFT,
 		.tick = (uint32_t)(now >> FLOW_TICK_SHIFT),
 		.services = conf->services,
+		.not_of_errors = conf->not_of_errors,
 		.per_session = conf->per_session,
 		.margin = conf->margin,
 		.spared = ticks_of_ms(SPARED_MS),

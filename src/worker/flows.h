@@ -68,6 +68,7 @@ struct flows_conf {
 	const struct flow_profile_conf *profiles;
 	unsigned n_profiles;
 	uint64_t services;                  // bits of those that are for flows
+	uint64_t not_of_errors;             // and of those that ICMP errors do not visit
 	uint64_t asked;                     // bits of those that a chain may have
 	flow_fn *const *made, *const *gone; // [FLOW_SERVICES], by bit; NULL entries: not told
 	flow_word_fn *const *words;         // likewise
@@ -93,7 +94,7 @@ struct flows {
 	uint32_t tick;              // now
 	uint32_t left;              // that this turn may still end
 	uint32_t ticks[FLOW_STEPS]; // what flow.timer adds to now
-	uint64_t services;
+	uint64_t services, not_of_errors;
 	uint64_t tell_made, tell_gone; // services that want to know
 	uint64_t stated;               // services that have `states`
 

@@ -262,6 +262,7 @@ static void make_workers(struct rig *rig)
 					.profiles = &rig->conf.flow_profile,
 					.n_profiles = 1,
 					.services = dispatch_order()->for_flows,
+					.not_of_errors = dispatch_order()->not_of_errors,
 					.asked = rig->conf.services | extra_mask(rig),
 					.made = dispatch_order()->made,
 					.gone = dispatch_order()->gone,

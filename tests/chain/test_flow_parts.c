@@ -210,11 +210,78 @@ static void test_errors_acl(void)
 	acl_fini(&acl);
 }
 
+// A service from outside sees them unless its row says that they are not for it.
+static unsigned visits;
+
+static void counts_run(struct worker *w, struct pkt **pkts, unsigned n)
+{
+	visits += n;
+}
+
+static const struct service counts[2] = {
+	{
+		.name = "counts",
+		.bit = SERVICE_BIT_ANY,
+		.run = counts_run,
+		.after = SERVICES("flow"),
+		.before = SERVICES("pdr"),
+		.for_flows = true,
+	},
+	{
+		.name = "counts",
+		.bit = SERVICE_BIT_ANY,
+		.run = counts_run,
+		.after = SERVICES("flow"),
+		.before = SERVICES("pdr"),
+		.for_flows = true,
+		.not_of_errors = true,
+	},
+};
+
+static uint64_t counts_mask(const struct service *service)
+{
+	for (unsigned bit = 0; bit < SERVICES_MAX; bit++)
+		if (dispatch_order()->services[bit] == service)
+			return 1ull << bit;
+	return 0;
+}
+
+static void errors_service_row(const struct row *row)
+{
+	struct rig_flow flow = fragment_flow(row->v6, 53, 100);
+
+	for (unsigned i = 0; i < RTE_DIM(counts); i++) {
+		struct rig_conf conf = {.n_workers = row->workers,
+					.n_slots = 8,
+					.n_tunnels = 4,
+					.services = SERVICE_MASK(flow),
+					.extra = &counts[i]};
+		struct rig *rig = chain_rig_stopped(&conf);
+		struct rig_session s;
+
+		rig->conf.services |= counts_mask(&counts[i]);
+		chain_session_add(rig, 0, NULL, &s);
+		visits = 0;
+		CU_ASSERT_EQUAL(chain_forwarded(rig, &s, !row->up, &flow, 0), 1);
+		CU_ASSERT_EQUAL(visits, 1);
+		CU_ASSERT_EQUAL(error_send(rig, &s, row, &flow, 60, row->workers - 1), 1);
+		CU_ASSERT_EQUAL(visits, 1 + !counts[i].not_of_errors);
+		rig_session_del(rig, &s);
+		rig_end(rig);
+	}
+}
+
+static void test_errors_service(void)
+{
+	rows_each(errors_service_row);
+}
+
 static CU_TestInfo tests[] = {
 	{"fragments", test_fragments},
 	{"fragments and the access list", test_acl},
 	{"ICMP errors", test_errors},
 	{"ICMP errors and the access list", test_errors_acl},
+	{"ICMP errors and services", test_errors_service},
 	CU_TEST_INFO_NULL,
 };
 

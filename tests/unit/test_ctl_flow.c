@@ -33,6 +33,7 @@ static struct worker *worker_open(unsigned id)
 		.profiles = &profile,
 		.n_profiles = 1,
 		.services = dispatch_order()->for_flows,
+		.not_of_errors = dispatch_order()->not_of_errors,
 	};
 	struct worker *w = rte_zmalloc("worker", sizeof(*w), 64);
 
