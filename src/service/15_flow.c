@@ -158,5 +158,10 @@ void flow_rules_take(struct worker *w, uint32_t number, const struct ruleset *rs
 
 	flow->rules = ruleset_serial(rs);
 	flow->pdrs[0] = flow->pdrs[1] = FLOW_PDR_NONE;
+	// What has stepped out of the way there may have to come in here.
+	if (flow_profile_of(flow) != rs->profile) {
+		flow_profile_set(w, number, rs->profile);
+		flow_services_set(w, number, 0);
+	}
 	flow_services_set(w, number, services_of(w, rs));
 }

@@ -8,15 +8,6 @@
 
 SERVICE_RUN(nat_out_run, nat_out_one)
 
-// IPv6 is not translated: its flows visit neither service.
-static void nat_out_made(struct worker *w, uint32_t number)
-{
-	struct flow *flow = &w->flows.table.flows[number];
-
-	if (flow->flags & FLOW_F_V6)
-		flow->chain &= ~(SERVICE_MASK(nat_in) | SERVICE_MASK(nat_out));
-}
-
 // The remote end that the packet goes to; where it has a port, a redirection may have changed that, too.
 static struct flow_key remote_of(const struct worker *w, const struct pkt *p)
 {
@@ -32,11 +23,16 @@ static struct flow_key remote_of(const struct worker *w, const struct pkt *p)
 
 bool nat_out_bind(struct worker *w, struct pkt *p)
 {
-	const struct flow *flow = &w->flows.table.flows[p->flow];
+	struct flow *flow = &w->flows.table.flows[p->flow];
 	const struct far *far = ruleset_far(line_rules(w, p->line), p->pdr->far);
-	const struct flow_key remote = remote_of(w, p);
+	struct flow_key remote;
 	enum drop why = DROP_nat_unsupported;
 
+	if (flow->flags & FLOW_F_V6) { // is not translated: its flow steps out of the way
+		flow->chain &= ~(SERVICE_MASK(nat_in) | SERVICE_MASK(nat_out));
+		return false;
+	}
+	remote = remote_of(w, p);
 	if (flow->flags & FLOW_F_NAT) {
 		why = nat_move(w, p->flow, &remote);
 	} else {
@@ -72,7 +68,6 @@ const struct service service_nat_out = {
 	.after = SERVICES("pdr", "duplicate"),
 	.before = SERVICES("far"),
 	.for_flows = true,
-	.made = nat_out_made,
 	.gone = nat_leave,
 	.help = "gives packets to the network an address and port outside",
 };

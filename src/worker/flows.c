@@ -268,6 +268,17 @@ void flow_class_set(struct worker *w, uint32_t number, enum flow_class class)
 		wheel_arm(&flows->used, number, used_step(flows, flow));
 }
 
+void flow_profile_set(struct worker *w, uint32_t number, uint8_t profile)
+{
+	struct flows *flows = &w->flows;
+	struct flow *flow = &flows->table.flows[number];
+
+	flows->profiles[flow_profile_of(flow)].used--;
+	flows->profiles[profile].used++;
+	flow->timer = (uint8_t)(profile * 4u + flow_class_of(flow));
+	flow_time_set(w, number, flows->ticks[flow->timer]);
+}
+
 // Flows that stand before the wheel's half are moved to when they were used, which is later: without that they would
 // hold its beginning back.
 static void used_move(struct flows *flows)

@@ -173,5 +173,7 @@ void flow_time_set(struct worker *w, uint32_t number, uint32_t ticks);
 // Another class, and its time from now on, be it less.
 void flow_class_set(struct worker *w, uint32_t number, enum flow_class class);
 
+// The session is another network instance's now: so are the flow's limits and its time, which begins anew.
+void flow_profile_set(struct worker *w, uint32_t number, uint8_t profile);
 // The session's rules are others: services that they no longer have leave the flow's chain, new ones come to it.
 void flow_services_set(struct worker *w, uint32_t number, uint64_t services);

@@ -208,6 +208,20 @@ static struct rte_mempool *buffer_pool_new(const struct rig *rig)
 					      "ring_mt_rts");
 }
 
+static void profile_fill(struct flow_profile_conf *profile)
+{
+	static const uint32_t ms[FLOW_CLASSES] = {
+		[FLOW_EMBRYONIC] = RIG_EMBRYONIC_MS,
+		[FLOW_ESTABLISHED] = RIG_ESTABLISHED_MS,
+		[FLOW_TCP_ESTABLISHED] = RIG_TCP_ESTABLISHED_MS,
+		[FLOW_TCP_CLOSING] = RIG_TCP_CLOSING_MS,
+	};
+
+	for (unsigned i = 0; i < FLOW_CLASSES; i++)
+		if (!profile->timeout_ms[i])
+			profile->timeout_ms[i] = ms[i];
+}
+
 // The bit of the service beside those of the tree.
 static uint64_t extra_mask(const struct rig *rig)
 {
@@ -219,8 +233,24 @@ static uint64_t extra_mask(const struct rig *rig)
 	return 0;
 }
 
+// Fills the profiles of all network instances. Gives the services of all.
+static uint64_t make_profiles(struct rig *rig)
+{
+	uint64_t services = rig->conf.services;
+
+	rig->profiles[0] = rig->conf.flow_profile;
+	for (unsigned i = 1; i < RIG_NIS; i++) {
+		rig->profiles[i] = rig->conf.nis[i - 1].flow_profile;
+		services |= rig->conf.nis[i - 1].services;
+	}
+	for (unsigned i = 0; i < RIG_NIS; i++)
+		profile_fill(&rig->profiles[i]);
+	return services;
+}
+
 static void make_workers(struct rig *rig)
 {
+	uint64_t services = make_profiles(rig);
 	uint32_t key[TEID_KEY_WORDS];
 
 	rand_bytes(key, sizeof(key));
@@ -254,16 +284,14 @@ static void make_workers(struct rig *rig)
 			.pool = rig->pool,
 			.flows =
 				{
-					.n = rig->conf.services || rig->conf.redirects
-						     ? rig->conf.flows
-						     : 0,
+					.n = services || rig->conf.redirects ? rig->conf.flows : 0,
 					.per_session = rig->conf.flows_per_session,
 					.margin = rig->conf.flow_margin,
-					.profiles = &rig->conf.flow_profile,
-					.n_profiles = 1,
+					.profiles = rig->profiles,
+					.n_profiles = RIG_NIS,
 					.services = dispatch_order()->for_flows,
 					.not_of_errors = dispatch_order()->not_of_errors,
-					.asked = rig->conf.services | extra_mask(rig),
+					.asked = services | extra_mask(rig),
 					.made = dispatch_order()->made,
 					.gone = dispatch_order()->gone,
 					.words = dispatch_order()->words,
@@ -340,22 +368,6 @@ static void buffers_fill(const struct buffer_limits *given, struct buffer_limits
 	ret->all_bytes = given->all_bytes ? given->all_bytes : RIG_BUFFER_ALL_BYTES;
 }
 
-static void flows_fill(const struct rig_conf *given, struct rig_conf *ret)
-{
-	static const uint32_t ms[FLOW_CLASSES] = {
-		[FLOW_EMBRYONIC] = RIG_EMBRYONIC_MS,
-		[FLOW_ESTABLISHED] = RIG_ESTABLISHED_MS,
-		[FLOW_TCP_ESTABLISHED] = RIG_TCP_ESTABLISHED_MS,
-		[FLOW_TCP_CLOSING] = RIG_TCP_CLOSING_MS,
-	};
-
-	ret->flows = given->flows ? given->flows : 256;
-	ret->flows_per_session = given->flows_per_session ? given->flows_per_session : 256;
-	for (unsigned i = 0; i < FLOW_CLASSES; i++)
-		if (!given->flow_profile.timeout_ms[i])
-			ret->flow_profile.timeout_ms[i] = ms[i];
-}
-
 static void conf_fill(const struct rig_conf *given, struct rig_conf *ret)
 {
 	*ret = *given;
@@ -368,7 +380,8 @@ static void conf_fill(const struct rig_conf *given, struct rig_conf *ret)
 	for (unsigned i = 0; i < RIG_IFACES; i++)
 		ret->mtus[i] = given->mtus[i] ? given->mtus[i] : 1500;
 	ret->chain = given->chain ? given->chain : service_chain;
-	flows_fill(given, ret);
+	ret->flows = given->flows ? given->flows : 256;
+	ret->flows_per_session = given->flows_per_session ? given->flows_per_session : 256;
 	buffers_fill(&given->buffers, &ret->buffers);
 	ret->buffer_mbufs = given->buffer_mbufs ? given->buffer_mbufs : ret->buffers.all_packets;
 }

@@ -18,6 +18,7 @@
 #define RIG_N3 0
 #define RIG_N6 1
 #define RIG_IFACES 2
+#define RIG_NIS 4 // network instances, all on RIG_N6; rules of rig_rules_new() have the first
 #define RIG_FRAME_MAX 2048
 #define RIG_BUFFER_PACKETS 64
 #define RIG_BUFFER_BYTES 65536
@@ -44,6 +45,12 @@
 #define RIG_POOL "10.45.0.0/16"
 #define RIG_POOL6 "2001:db8::/44"
 
+// What else a network instance says of its sessions' flows.
+struct rig_ni {
+	uint64_t services;
+	struct flow_profile_conf flow_profile; // times of 0: RIG_EMBRYONIC_MS and so on
+};
+
 struct rig_conf {
 	unsigned n_workers;
 	uint32_t n_slots, n_tunnels;   // a worker
@@ -68,12 +75,13 @@ struct rig_conf {
 	bool policies; // forwarding policies 1, by RIG_HOP and RIG_HOP6, and 2, by RIG_HOP2
 	uint64_t (*chain)(void *ctx, bool up, unsigned needs); // NULL: service_chain
 	uint64_t services;                                     // for the flows of all sessions
+	struct rig_ni nis[RIG_NIS - 1];                        // of the further network instances
 	bool redirects;                                        // FARs may redirect
 	uint32_t flows, flow_margin;                           // 0: 256, and none
 	uint32_t flows_per_session;                            // 0: 256
-	const struct acl *acl;                                 // of all sessions; NULL: none asks
+	const struct acl *acl; // [RIG_NIS], or one if there are no further ones; NULL: none asks
 	const struct nat_pool_conf *nat;       // of all sessions; NULL: no address is translated
-	struct flow_profile_conf flow_profile; // times of 0: RIG_EMBRYONIC_MS and so on
+	struct flow_profile_conf flow_profile; // of all sessions; times as in struct rig_ni
 	unsigned mbufs;                        // 0: 8192
 	struct buffer_limits buffers;          // of 0: RIG_BUFFER_
 	unsigned buffer_mbufs;                 // 0: as many as may be held
@@ -95,6 +103,7 @@ struct rig {
 	struct rule_arena arena;
 	struct slots *slots;
 	struct nat_pools nat;
+	struct flow_profile_conf profiles[RIG_NIS];
 	struct teid_scheme teids;
 	struct rte_mempool *pool;
 	struct rte_rcu_qsbr *qsbr;

@@ -249,19 +249,22 @@ static void rules_take(struct rig *rig, struct rig_session *s, struct rules *rul
 		       struct compiled *compiled)
 {
 	static const uint8_t policy_ifaces[] = {RIG_N6, RIG_N6};
-	const struct compile_ni ni = {.iface = RIG_N6,
-				      .ue_to_ue = (uint8_t)rig->conf.ue_to_ue,
-				      .redirects = rig->conf.redirects,
-				      .services = rig->conf.services};
+	struct compile_ni nis[RIG_NIS];
 	const struct compile_conf conf = {
-		.nis = &ni,
+		.nis = nis,
 		.policy_ifaces = policy_ifaces,
-		.n_nis = 1,
+		.n_nis = RIG_NIS,
 		.default_iface = RIG_N6,
 		.chain = rig->conf.chain,
 	};
 	struct pfcp_fault fault = {0};
 
+	for (unsigned i = 0; i < RIG_NIS; i++)
+		nis[i] = (struct compile_ni){.iface = RIG_N6,
+					     .ue_to_ue = (uint8_t)rig->conf.ue_to_ue,
+					     .redirects = rig->conf.redirects,
+					     .services = i ? rig->conf.nis[i - 1].services
+							   : rig->conf.services};
 	rules_places_assign(rules);
 	if (rig->conf.v6)
 		rules_to_v6(rules);
