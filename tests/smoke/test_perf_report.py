@@ -14,9 +14,15 @@ from kit.daemon import TOP
 from kit.netns import run
 
 TOOLS = os.path.join(TOP, "tools/perf")
+sys.path.insert(0, TOOLS)
+
+import measure  # noqa: E402
+
 SHORT = ("--modes", "af_packet,virtio_user", "--sizes", "64", "--seconds", "0.6", "--loss", "30",
          "--precision", "50", "--windows", "1", "--sessions", "64,128", "--ues", "20",
          "--flows", "16384,32768", "--standing", "200", "--periods", "2", "--churn", "50", "--no-imix")
+SCALE = ("--scale", "2000", "--scale-churn", "200", "--scale-pps", "20000", "--scale-trial", "0.5",
+         "--scale-share", "50", "--scale-seconds", "3", "--loss", "20", "--precision", "50")
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +73,39 @@ def test_ids_do_not_meet(report):
     names = re.findall(r"\bid=['\"]([^'\"]+)['\"]", text)
     assert names and len(names) == len(set(names))
     assert set(re.findall(r"href=['\"]#([^'\"]+)", text)) <= set(names)
+
+
+@pytest.mark.parametrize("lost, drops, before, lost_by, unexplained", [
+    (0, {}, {}, {}, 0),
+    (7, {"tx_full": 107}, {"tx_full": 100}, {"tx_full": 7}, 0),
+    (9, {"tx_full": 107, "no_pdr": 1, "not_ip": 3}, {"tx_full": 100, "not_ip": 3},
+     {"tx_full": 7, "no_pdr": 1}, 1),
+    (2, {"tx_full": 2, "not_ip": 3}, {}, {"tx_full": 2, "not_ip": 3}, 0),
+    (5, {"tx_full": 100}, {"tx_full": 100}, {}, 5),
+])
+def test_loss_is_explained(lost, drops, before, lost_by, unexplained):
+    """What the daemon dropped earlier explains nothing, and a packet that nobody dropped is told."""
+    found = {"lost": lost, "drops": drops}
+    measure.explain_loss(found, before)
+    assert (found["lost_by"], found["lost_unexplained"]) == (lost_by, unexplained)
+
+
+def test_scale(tmp_path):
+    """Many sessions, small: what is carried without loss is found, and at a share of it all is accounted for."""
+    done = run(sys.executable, "-B", os.path.join(TOOLS, "run.py"), *SCALE, "--folder", str(tmp_path),
+               timeout=100)
+    found = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["scale"]
+    search = found["search"]
+    assert found["ues"] == 2000 and found["wrong"] == found["sessions_failed"] == 0
+    assert 0 < search["ndr_pps"] <= 20000 * 1.05 and search["loss_tolerance_percent"] == 20
+    assert any(trial["passed"] for trial in search["trials"])
+    assert found["asked_pps"] == pytest.approx(0.5 * search["ndr_pps"])
+    assert found["lost_unexplained"] == 0 and found["lost"] <= sum(found["lost_by"].values())
+    assert 0 < found["sent"] <= 3 * found["asked_pps"] * 1.05
+    assert 20 < found["sessions_per_s"] <= 210
+    for row in ("no-drop rate", "lost and not explained", "procedures that failed", "memory, MB"):
+        assert row in done.stdout
+    assert "(50 % of the no-drop rate)" in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
 def test_wrong_options():

@@ -102,3 +102,33 @@ def test_soak(gen_upf, bench_daemon, mode):
     lines = gen_upf[0].run(*words, "--churn", "0", "--csv", timeout=60).stdout.splitlines()
     assert lines[0].startswith("period,offered_pps") and len(lines) == 4
     assert held(bench_daemon) == {}
+
+
+@pytest.mark.parametrize("workers", [1])
+@pytest.mark.parametrize("mode", ["af_packet"])
+def test_soak_at_a_share(gen_upf, bench_daemon, mode):
+    """The rate is a share of what passes, which is found first; sessions come and go at theirs all the while."""
+    words = bench.traffic_words("soak", mode, "--ues", "20", "--pps", "3000", "--share", "40",
+                                "--trial-seconds", "0.4", "--trial-loss", "20", "--precision", "40",
+                                "--seconds", "1.5", "--periods", "2", "--churn", "100", "--loss", "20")
+    found = json.loads(gen_upf[0].run(*words, "--json", timeout=60).stdout)
+    best = max(trial["offered_pps"] for trial in found["search"]["trials"] if trial["passed"])
+    assert found["search"]["ndr_pps"] == pytest.approx(best)
+    assert found["asked_pps"] == pytest.approx(0.4 * best)
+    assert all(period["offered_pps"] < found["asked_pps"] * 1.05 for period in found["periods"])
+    assert 50 < found["sessions_per_s"] < 105 and found["sessions_failed"] == 0
+    text = gen_upf[0].run(*words, timeout=60).stdout
+    assert "no-drop rate" in text and "sessions" in text.splitlines()[-1]
+    assert held(bench_daemon) == {}
+
+
+@pytest.mark.parametrize("workers", [1])
+@pytest.mark.parametrize("mode", ["af_packet"])
+def test_ndr_beside_churn(gen_upf, bench_daemon, mode):
+    """A rate is found while sessions come and go, too."""
+    words = bench.traffic_words("ndr", mode, *SHORT, "--churn", "100", "--json")
+    found = json.loads(gen_upf[0].run(*words, timeout=60).stdout)
+    row_is_sound(found["rows"][0])
+    seconds = found["rows"][0]["trials"][-1]["end_s"] - found["rows"][0]["trials"][0]["start_s"]
+    assert found["sessions"] > 50 * seconds and found["sessions_failed"] == 0
+    assert held(bench_daemon) == {}

@@ -15,8 +15,9 @@ import tempfile
 from kit import bench, topology
 from kit.daemon import Daemon, binary, resident_kb
 from kit.netns import Net
-from sample import Sampler
+from sample import Sampler, drops_of
 
+IDLE_CLASS = ("chrt", "--idle", "0")  # runs when nothing else wants the CPU
 TRAFFIC_WAIT_S = 30  # in mode virtio_user the daemon starts after the traffic side
 IO_SIZES = "64"
 GROWTH_SESSIONS = "65536"
@@ -27,13 +28,11 @@ MORE_SESSIONS = 4096  # that come and go beside those that stand
 NAMESPACE = re.compile(r"sluice-\d+-\d+-(\w+)")  # shown by its label alone
 
 
-def drops_of(daemon):
-    """What the workers dropped, by name."""
-    drops = {}
-    for row in daemon.ctl("show", "counters")["workers"]:
-        for name, number in row["drops"].items():
-            drops[name] = drops.get(name, 0) + number
-    return {name: number for name, number in drops.items() if number}
+def explain_loss(found, before):
+    """Which drops of the daemon account for what a steady rate lost; `before` were those until it began."""
+    found["lost_by"] = {name: number - before.get(name, 0) for name, number in found["drops"].items()
+                        if number > before.get(name, 0)}
+    found["lost_unexplained"] = max(0, found["lost"] - sum(found["lost_by"].values()))
 
 
 class Measure:
@@ -95,15 +94,15 @@ class Measure:
         with bench.testpmd(upf, mode, folder):
             yield None, None
 
-    def _traffic(self, mode, forwarder, engine, words, **more):
+    def _traffic(self, mode, forwarder, engine, words, under=(), **more):
         """Runs an engine with traffic against who forwards: (what it said, daemon's memory, sampler).
 
-        What the daemon dropped meanwhile, by name, is with what it said; leaving it checks its accounts.
+        `under` are the words of a program that the traffic side is started by. What the daemon dropped in all, by name, is with what it said; leaving it checks its accounts.
         """
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             gen, upf = bench.lay(stack.enter_context(Net(lambda *said: self._note(said))))
-            words = bench.traffic_words(engine, mode, *words, folder=folder)
+            words = [*under, *bench.traffic_words(engine, mode, *words, folder=folder)]
             self._note(words, "gen")
             first = mode == "virtio_user"
             if first:
@@ -116,7 +115,7 @@ class Measure:
                 raise RuntimeError(f"{shlex.join(words)}: {err.strip()[-500:]}")
             found = json.loads(out)
             if daemon:
-                found["drops"] = drops_of(daemon)
+                found["drops"] = drops_of(daemon.ctl("show", "counters")["workers"])
             return found, resident_kb(daemon) if daemon else None, sampler
 
     def io_forward(self, mode):
@@ -143,22 +142,29 @@ class Measure:
         words = ["--json", "--pps", str(max(round(pps), 1)), "--periods", str(self.options.periods),
                  "--churn", str(self.options.churn), "--ues", str(self.options.ues),
                  "--wait", str(TRAFFIC_WAIT_S), "--loss", "100"]
-        return self._traffic(mode, self._daemon, "soak", words)[0]
+        found, _, sampler = self._traffic(mode, self._daemon, "soak", words)
+        explain_loss(found, sampler.dropped_before(found["periods"][0]["start_s"]))
+        return found
 
     def scale(self, mode):
-        """Traffic over very many sessions while others come and go.
+        """Traffic over very many sessions while others come and go, at a share of what is carried so.
 
-        The traffic side and a worker that may sleep share a CPU, so that N4 has the other one.
+        The no-drop rate is looked for under the same conditions first. The traffic side, which is the SMF,
+        too, shares a CPU with the daemon's N4 and gives way to it. Rings hold what comes meanwhile, and the
+        traffic side makes up for what it did not send.
         """
         o = self.options
-        words = ["--json", "--pps", str(o.scale_pps), "--periods", str(o.periods), "--churn",
-                 str(o.scale_churn), "--ues", str(o.scale), "--ue6-base", bench.UE6_BASE,
-                 "--wait", str(TRAFFIC_WAIT_S), "--loss", "100",
-                 "--cpu", str(topology.worker_cpus(1)[0])]
-        more = {"idle": "sleep", "sessions": o.scale + MORE_SESSIONS, "tunnels": o.scale + MORE_SESSIONS, "hashed": MORE_SESSIONS,
-                "memory_mb": 512 + o.scale // 400}
-        found, found["memory_kb"], _ = self._traffic(mode, self._daemon, "soak", words, **more)
-        return found
+        words = ["--json", "--pps", str(o.scale_pps), "--share", str(o.scale_share), "--trial-seconds",
+                 str(o.scale_trial), "--trial-loss", str(o.loss), "--precision", str(o.precision),
+                 "--seconds", str(o.scale_seconds), "--periods", "1", "--churn", str(o.scale_churn),
+                 "--ues", str(o.scale), "--ue6-base", bench.UE6_BASE,
+                 "--wait", str(TRAFFIC_WAIT_S), "--loss", "100", "--catch-up", "1000"]
+        most = o.scale + MORE_SESSIONS
+        more = {"idle": "sleep", "sessions": most, "tunnels": most, "hashed": MORE_SESSIONS,
+                "memory_mb": 512 + o.scale // 400, "ring": o.scale_ring}
+        found, memory, sampler = self._traffic(mode, self._daemon, "soak", words, IDLE_CLASS, **more)
+        explain_loss(found, sampler.dropped_before(found["periods"][0]["start_s"]))
+        return {**found, "memory_kb": memory}
 
     # ---- N4 ----
 

@@ -27,6 +27,7 @@ class Sample:
     idle_cycles: int
     packets: int
     turns: int
+    drops: dict  # packets that the workers dropped, by name
 
 
 def _process_times(pid):
@@ -38,6 +39,15 @@ def _process_times(pid):
 def _softirq_time():
     with open("/proc/stat", encoding="ascii") as file:
         return int(file.readline().split()[7]) / TICKS
+
+
+def drops_of(workers):
+    """What workers dropped, by name, of the rows of `show counters`."""
+    drops = {}
+    for row in workers:
+        for name, number in row["drops"].items():
+            drops[name] = drops.get(name, 0) + number
+    return {name: number for name, number in drops.items() if number}
 
 
 class _Control:
@@ -98,7 +108,12 @@ class Sampler:
 
         user, system = _process_times(self._daemon.process.pid)
         return Sample(time.monotonic(), user, system, _softirq_time(), total("busy_cycles"),
-                      total("idle_cycles"), total("rx"), total("turns") - total("idle_turns"))
+                      total("idle_cycles"), total("rx"), total("turns") - total("idle_turns"),
+                      drops_of(workers))
+
+    def dropped_before(self, moment):
+        """What had been dropped by then, by name."""
+        return next((sample.drops for sample in reversed(self.samples) if sample.at <= moment), {})
 
     def used(self, start, end):
         """What was used between two moments, or None: shares of one CPU in percent, means."""

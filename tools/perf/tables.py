@@ -102,26 +102,43 @@ def soak(results):
     """A steady rate in sum."""
     found = results["soak"]
     return [(f"A steady rate for {len(found['periods'])} periods, mode {found['mode']}",
-             ["packets sent", "lost", "wrong", "received/s, min", "median", "max", "sessions",
-              "failed", "p99, us"],
-             [[f"{found['sent']:,}", f"{found['lost']:,}", str(found["wrong"]),
+             ["packets sent", "lost", "by", "not explained", "wrong", "received/s, min", "median", "max",
+              "sessions/s", "failed", "p99, us"],
+             [[f"{found['sent']:,}", f"{found['lost']:,}",
+               ", ".join(f"{name} {number:,}" for name, number in sorted(found["lost_by"].items())),
+               f"{found['lost_unexplained']:,}", str(found["wrong"]),
                f"{found['received_pps_min']:,.0f}", f"{found['received_pps']:,.0f}",
-               f"{found['received_pps_max']:,.0f}", f"{found['sessions']:,}",
+               f"{found['received_pps_max']:,.0f}", f"{found['sessions_per_s']:,.0f}",
                str(found["sessions_failed"]), f"{found['latency_us']['p99']:,.1f}"]])]
 
 
 def scale(results):
     """Very many sessions in sum; what was lost, by name."""
     found = results["scale"]
-    seconds = sum(period["end_s"] - period["start_s"] for period in found["periods"])
-    drops = ", ".join(f"{name} {number:,}" for name, number in sorted(found["drops"].items()))
-    return [(f"{found['ues']:,} sessions, mode {found['mode']}, for {seconds:.0f} s",
-             ["established in, s", "memory, MB", "packets sent", "lost", "dropped, by name", "wrong",
-              "sessions a second beside them", "failed", "p50, us", "p99, us"],
-             [[f"{found['established_s']:.1f}", f"{found['memory_kb'] / 1000:,.0f}",
-               f"{found['sent']:,}", f"{found['lost']:,}", drops or "none", str(found["wrong"]),
-               f"{found['sessions'] / seconds:,.0f}", str(found["sessions_failed"]),
-               f"{found['latency_us']['p50']:,.1f}", f"{found['latency_us']['p99']:,.1f}"]])]
+    search, period = found["search"], found["periods"][0]
+    limit = " (the traffic side was the limit)" if search["generator_limited"] else ""
+    rows = [
+        ["sessions established in, s", f"{found['established_s']:.1f}"],
+        ["memory, MB", f"{found['memory_kb'] / 1000:,.0f}"],
+        [f"no-drop rate, packets/s, trials of {search['trial_seconds']:g} s, "
+         f"{search['loss_tolerance_percent']:g} % loss tolerated", f"{search['ndr_pps']:,.0f}{limit}"],
+        ["packets/s under overload", f"{search['overload_pps']:,.0f}"],
+        ["then asked for, packets/s", f"{found['asked_pps']:,.0f} "
+         f"({100 * found['asked_pps'] / search['ndr_pps']:.0f} % of the no-drop rate)"],
+        ["sent, packets/s", f"{period['offered_pps']:,.0f}"],
+        ["packets sent", f"{found['sent']:,}"],
+        ["lost", f"{found['lost']:,}"],
+        *([f"lost by {name}", f"{number:,}"] for name, number in sorted(found["lost_by"].items())),
+        ["lost and not explained", f"{found['lost_unexplained']:,}"],
+        ["wrong", f"{found['wrong']:,}"],
+        ["established, modified and deleted meanwhile, sessions/s", f"{found['sessions_per_s']:,.0f}"],
+        ["procedures that failed", f"{found['sessions_failed']:,}"],
+        ["latency p50, us", f"{found['latency_us']['p50']:,.1f}"],
+        ["latency p99, us", f"{found['latency_us']['p99']:,.1f}"],
+        ["latency max, us", f"{found['latency_us']['max']:,.1f}"],
+    ]
+    return [(f"{found['ues']:,} sessions, mode {found['mode']}, for "
+             f"{period['end_s'] - period['start_s']:.0f} s", ["", ""], rows)]
 
 
 def _median(results, work, sessions, direction="mixed"):

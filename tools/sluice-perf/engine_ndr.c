@@ -2,7 +2,8 @@
 //
 // Against a running daemon, or what forwards frames as they are, as testpmd does, to have a rate to compare with on
 // the same ports. For each frame size the search runs; then loads at shares of what it found say how long packets
-// take. Whatever comes back and is not as it must be makes the engine end by 1.
+// take. Whatever comes back and is not as it must be, and a session that is refused, makes the engine end
+// by 1.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,23 +11,23 @@
 
 #include <rte_common.h>
 
-#include "base/clock.h"
 #include "base/json.h"
+#include "churn.h"
 #include "engine.h"
 #include "search.h"
 #include "side.h"
+#include "trial.h"
 
 #define AT(member) offsetof(struct ndr_options, member)
 #define LOADS_MAX OPTIONS_LIST_MAX
 #define TRIALS_MAX 64
-#define N4_EVERY_NS NS_PER_MS
 #define FRAME_OVERHEAD_BITS (20 * 8) // preamble and gap on a wire
 
 struct ndr_options {
 	struct side_options side;
 	struct number_list sizes, loads;
 	double loss, seconds, precision;
-	uint64_t most_pps, workers, io_pps;
+	uint64_t most_pps, workers, io_pps, churn;
 	const char *mode;
 	bool imix, json, csv;
 };
@@ -46,6 +47,8 @@ static const struct option_row rows[] = {
 	 .help = "packets a second to begin with"},
 	{"loads", OPTION_NUMBERS, AT(loads), 1, 100, "10,50,90", .operand = "PERCENT,..",
 	 .help = "of the rate found, at which latency is taken"},
+	{"churn", OPTION_NUMBER, AT(churn), 0, 1000000, "0", .operand = "N",
+	 .help = "sessions that come and go meanwhile, a second"},
 	{"mode", OPTION_TEXT, AT(mode), .def = "unknown", .operand = "NAME",
 	 .help = "of the daemon's ports, to be told in the result"},
 	{"workers", OPTION_NUMBER, AT(workers), 0, 64, "1", .operand = "N",
@@ -54,12 +57,6 @@ static const struct option_row rows[] = {
 	 .help = "what testpmd carried in the same run, to be told in the result"},
 	{"json", OPTION_FLAG, AT(json), .help = "print one JSON object"},
 	{"csv", OPTION_FLAG, AT(csv), .help = "print comma-separated values"},
-};
-
-struct trial_note {
-	double asked, offered, received;
-	uint64_t start_ns, end_ns, lost;
-	bool passed;
 };
 
 struct ndr_row {
@@ -76,7 +73,7 @@ struct ndr_row {
 struct ndr_run {
 	const struct ndr_options *o;
 	struct side side;
-	uint64_t n4_ns; // when N4 is next looked at
+	struct churn churn;
 	uint64_t faults[TRAFFIC_FAULTS];
 	uint64_t wrong;
 	struct json json;
@@ -85,45 +82,22 @@ struct ndr_run {
 
 // --- trials ----------------------------------------------------------------------------------------------
 
-static void n4_idle(void *ctx)
-{
-	struct ndr_run *run = ctx;
-	uint64_t now = clock_now_ns();
-
-	if (!run->side.n4 || now < run->n4_ns)
-		return;
-	n4_poll(run->side.n4, 0);
-	run->n4_ns = now + N4_EVERY_NS;
-}
-
 static struct trial_note trial_run(struct ndr_run *run, const struct traffic_trial *trial)
 {
 	struct traffic_result *r = &run->result;
 
-	traffic_run(run->side.traffic, trial, n4_idle, run, r);
+	traffic_run(run->side.traffic, trial, churn_idle, &run->churn, r);
 	for (unsigned way = 0; way < TRAFFIC_WAYS; way++)
 		for (unsigned i = 0; i < TRAFFIC_FAULTS; i++)
 			run->faults[i] += r->way[way].faults[i];
 	run->wrong += r->wrong;
-	return (struct trial_note){
-		.asked = r->asked_pps,
-		.offered = r->offered_pps,
-		.received = r->received_pps,
-		.start_ns = r->start_ns,
-		.end_ns = r->end_ns,
-		.lost = r->sent - r->received,
-		.passed = r->sent && traffic_loss(r) * 100 <= run->o->loss,
-	};
+	return trial_note_of(r, run->o->loss);
 }
 
 static void note_print(const struct ndr_run *run, const char *what, const struct trial_note *note)
 {
-	if (run->o->json || run->o->csv)
-		return;
-	printf("  %-9s asked %9.0f offered %9.0f received %9.0f lost %8llu  %s\n", what,
-	       note->asked, note->offered, note->received, (unsigned long long)note->lost,
-	       note->passed ? "passed" : "failed");
-	fflush(stdout);
+	if (!run->o->json && !run->o->csv)
+		trial_note_print(what, note);
 }
 
 static void search_run(struct ndr_run *run, struct ndr_row *row)
@@ -170,23 +144,6 @@ static double mean_bytes(const struct traffic_trial *trial)
 	return sum / trial->n_sizes;
 }
 
-static void notes_json(struct json *j, const struct trial_note *notes, unsigned n)
-{
-	json_array_open(j, "trials");
-	for (unsigned i = 0; i < n; i++) {
-		json_object_open(j, NULL);
-		json_double(j, "asked_pps", notes[i].asked);
-		json_double(j, "offered_pps", notes[i].offered);
-		json_double(j, "received_pps", notes[i].received);
-		json_uint(j, "lost", notes[i].lost);
-		json_bool(j, "passed", notes[i].passed);
-		json_double(j, "start_s", (double)notes[i].start_ns * 1e-9);
-		json_double(j, "end_s", (double)notes[i].end_ns * 1e-9);
-		json_object_close(j);
-	}
-	json_array_close(j);
-}
-
 static void load_json(const struct ndr_run *run, struct json *j, const struct ndr_row *row,
 		      unsigned i)
 {
@@ -200,7 +157,7 @@ static void load_json(const struct ndr_run *run, struct json *j, const struct nd
 	histogram_json(j, "all", &all, us);
 	histogram_json(j, "up", &row->latency[i][TRAFFIC_UP], us);
 	histogram_json(j, "down", &row->latency[i][TRAFFIC_DOWN], us);
-	notes_json(j, &row->load_notes[i], 1);
+	trial_notes_json(j, &row->load_notes[i], 1);
 	json_object_close(j);
 }
 
@@ -235,7 +192,7 @@ static void row_json(struct ndr_run *run, const struct ndr_row *row)
 	for (unsigned i = 0; i < o->loads.n && row->search.low > 0; i++)
 		load_json(run, j, row, i);
 	json_array_close(j);
-	notes_json(j, row->trials, row->n_trials);
+	trial_notes_json(j, row->trials, row->n_trials);
 	json_object_close(j);
 }
 
@@ -336,6 +293,8 @@ static void rows_run(struct ndr_run *run)
 		json_array_close(&run->json);
 	faults_print(run);
 	if (o->json) {
+		json_uint(&run->json, "sessions", run->churn.completed);
+		json_uint(&run->json, "sessions_failed", churn_failed(&run->churn));
 		json_object_close(&run->json);
 		putchar('\n');
 	}
@@ -353,10 +312,14 @@ static int run_ndr(int argc, char **argv)
 	if (rc != 0)
 		return rc > 0 ? 0 : 2;
 	run.o = &o;
+	o.side.more_sessions = CHURN_PLACES;
 	side_open(&o.side, &run.side);
+	churn_start(&run.churn, run.side.n4, (uint32_t)o.side.ues, o.churn);
 	rows_run(&run);
+	churn_end(&run.churn);
+	rc = run.wrong || churn_failed(&run.churn);
 	side_close(&run.side);
-	return run.wrong != 0;
+	return rc;
 }
 
 const struct engine engine_ndr = {

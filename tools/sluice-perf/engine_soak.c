@@ -2,7 +2,8 @@
 //
 // Against a running daemon. A period is a trial of its own: its loss is exact, since what is under way is waited for
 // before the next begins. `churn` sessions a second, of other UEs, are established, modified and deleted
-// meanwhile. Ends by 1 when anything is wrong, refused, or lost beyond what is tolerated.
+// meanwhile. With `share` the rate is that share of the no-drop rate, which is looked for first, under the same
+// conditions. Ends by 1 when anything is wrong, refused, or lost beyond what is tolerated.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,20 +12,23 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "churn.h"
 #include "engine.h"
+#include "search.h"
 #include "side.h"
 #include "summary.h"
+#include "trial.h"
 
 #define AT(member) offsetof(struct soak_options, member)
 #define PERIODS_MAX 100000
-#define CHURN_PLACES 1024u // sessions that may be under way
-#define N4_EVERY_NS (NS_PER_MS / 10)
+#define TRIALS_MAX 64
+#define SETTLE_NS NS_PER_SEC
 
 struct soak_options {
 	struct side_options side;
 	struct number_list sizes;
 	uint64_t pps, periods, churn;
-	double seconds, loss;
+	double seconds, loss, share, trial_seconds, trial_loss, precision;
 	bool json, csv;
 };
 
@@ -32,7 +36,15 @@ static const struct option_row rows[] = {
 	{"sizes", OPTION_NUMBERS, AT(sizes), TRAFFIC_SIZE_LEAST, TRAFFIC_SIZE_MOST, "64",
 	 .operand = "N,..", .help = "bytes of a user's frame; packets have them in turn"},
 	{"pps", OPTION_NUMBER, AT(pps), 1, 100000000, "100000", .operand = "N",
-	 .help = "packets a second, of both directions together"},
+	 .help = "packets a second, of both directions together; with --share the most that is tried"},
+	{"share", OPTION_DECIMAL, AT(share), 0, 100, "0", .operand = "PERCENT",
+	 .help = "of the no-drop rate, which is found first; 0: --pps is the rate"},
+	{"trial-seconds", OPTION_DECIMAL, AT(trial_seconds), 0, 3600, "2", .operand = "N",
+	 .help = "of a trial of that search"},
+	{"trial-loss", OPTION_DECIMAL, AT(trial_loss), 0, 100, "0", .operand = "PERCENT",
+	 .help = "what such a trial may lose"},
+	{"precision", OPTION_DECIMAL, AT(precision), 0, 50, "5", .operand = "PERCENT",
+	 .help = "at which the search ends"},
 	{"seconds", OPTION_DECIMAL, AT(seconds), 0, 86400, "1", .operand = "N",
 	 .help = "of a period"},
 	{"periods", OPTION_NUMBER, AT(periods), 1, PERIODS_MAX, "60", .operand = "N",
@@ -49,11 +61,13 @@ struct soak_run {
 	const struct soak_options *o;
 	struct side side;
 	struct json json;
-	uint64_t n4_ns, period_ns; // when N4 is next looked at; when the period began
-	uint64_t begun;            // sessions, in this period
-	uint64_t completed;        // sessions, in all
-	unsigned n_free;
-	uint32_t free[CHURN_PLACES];
+	struct churn churn;
+	double pps; // of the periods
+	struct search search;
+	unsigned n_trials;
+	struct trial_note trials[TRIALS_MAX];
+	uint64_t sessions; // that came and went in the periods
+	double seconds;    // from the first period's begin to the last one's end
 	uint64_t sent, lost, wrong;
 	struct histogram latency;
 	double received_pps[PERIODS_MAX];
@@ -61,60 +75,74 @@ struct soak_run {
 	struct traffic_result result;
 };
 
-// --- churn -----------------------------------------------------------------------------------------------
-
-static void procedure_done(void *ctx, enum n4_verb verb, uint32_t session, bool ok)
+static void trial_run(struct soak_run *run, double pps, double seconds)
 {
-	struct soak_run *run = ctx;
+	const struct number_list *sizes = &run->o->sizes;
+	struct traffic_trial trial = {
+		.pps = pps, .seconds = seconds, .ways = run->o->side.ways, .n_sizes = sizes->n};
 
-	if (verb == N4_ESTABLISH && ok) {
-		n4_start(run->side.n4, N4_MODIFY, session);
-	} else if (verb == N4_MODIFY) {
-		n4_start(run->side.n4, N4_DELETE, session);
-	} else {
-		run->completed += ok;
-		run->free[run->n_free++] = session;
+	for (unsigned i = 0; i < sizes->n; i++)
+		trial.sizes[i] = (uint16_t)sizes->at[i];
+	traffic_run(run->side.traffic, &trial, churn_idle, &run->churn, &run->result);
+	run->wrong += run->result.wrong;
+}
+
+// --- the rate --------------------------------------------------------------------------------------------
+
+static void search_json(struct soak_run *run)
+{
+	struct json *j = &run->json;
+
+	json_object_open(j, "search");
+	json_double(j, "ndr_pps", run->search.low);
+	json_double(j, "overload_pps", run->search.overload);
+	json_bool(j, "generator_limited", run->search.limited);
+	json_double(j, "loss_tolerance_percent", run->o->trial_loss);
+	json_double(j, "trial_seconds", run->o->trial_seconds);
+	trial_notes_json(j, run->trials, run->n_trials);
+	json_object_close(j);
+}
+
+static void search_run(struct soak_run *run)
+{
+	bool quiet = run->o->json || run->o->csv;
+	double rate;
+
+	search_init(&run->search, (double)run->o->pps, run->o->precision / 100);
+	while (run->n_trials < TRIALS_MAX && (rate = search_next(&run->search)) > 0) {
+		struct trial_note *note = &run->trials[run->n_trials++];
+
+		trial_run(run, rate, run->o->trial_seconds);
+		*note = trial_note_of(&run->result, run->o->trial_loss);
+		search_take(&run->search, note->offered, note->received, note->passed);
+		if (!quiet)
+			trial_note_print("search", note);
 	}
+	if (!quiet)
+		printf("  no-drop rate %.0f, %.0f under overload%s\n", run->search.low,
+		       run->search.overload,
+		       run->search.limited ? "; the traffic side is the limit" : "");
 }
 
-// Begins the sessions that are due, as far as there are places.
-static void churn(struct soak_run *run, uint64_t now)
+// So that what the search has lost is told before the periods begin.
+static void settle(struct soak_run *run)
 {
-	uint64_t due = (now - run->period_ns) * run->o->churn / NS_PER_SEC;
-
-	for (; run->begun < due && run->n_free; run->begun++)
-		n4_start(run->side.n4, N4_ESTABLISH, run->free[--run->n_free]);
+	for (uint64_t start = clock_now_ns(); clock_now_ns() < start + SETTLE_NS;)
+		churn_idle(&run->churn);
 }
 
-static void soak_idle(void *ctx)
+// Gives the periods' rate. False: none passed without loss.
+static bool rate_find(struct soak_run *run)
 {
-	struct soak_run *run = ctx;
-	uint64_t now = clock_now_ns();
-
-	if (!run->side.n4 || now < run->n4_ns)
-		return;
-	run->n4_ns = now + N4_EVERY_NS;
-	churn(run, now);
-	n4_poll(run->side.n4, 0);
-}
-
-static void churn_prepare(struct soak_run *run)
-{
-	if (!run->side.n4)
-		return;
-	for (unsigned i = 0; i < CHURN_PLACES; i++)
-		run->free[run->n_free++] = (uint32_t)run->o->side.ues + i;
-	*n4_counts(run->side.n4) = (struct n4_counts){0};
-	n4_on_done(run->side.n4, procedure_done, run);
-}
-
-static uint64_t churn_failed(const struct soak_run *run)
-{
-	uint64_t failed = 0;
-
-	for (unsigned i = 0; run->side.n4 && i < N4_VERBS; i++)
-		failed += n4_counts(run->side.n4)->failed[i];
-	return failed;
+	run->pps = (double)run->o->pps;
+	if (run->o->share <= 0)
+		return true;
+	search_run(run);
+	if (run->o->json)
+		search_json(run);
+	settle(run);
+	run->pps = run->search.low * run->o->share / 100;
+	return run->pps > 0;
 }
 
 // --- periods ---------------------------------------------------------------------------------------------
@@ -154,27 +182,18 @@ static void period_print(struct soak_run *run, const struct histogram *latency, 
 
 static void period_run(struct soak_run *run)
 {
-	struct traffic_trial trial = {.pps = (double)run->o->pps,
-				      .seconds = run->o->seconds,
-				      .ways = run->o->side.ways,
-				      .n_sizes = run->o->sizes.n};
 	const struct traffic_result *r = &run->result;
-	uint64_t completed = run->completed;
+	uint64_t completed = run->churn.completed;
 	static struct histogram latency;
 
-	for (unsigned i = 0; i < trial.n_sizes; i++)
-		trial.sizes[i] = (uint16_t)run->o->sizes.at[i];
-	run->period_ns = clock_now_ns();
-	run->begun = 0;
-	traffic_run(run->side.traffic, &trial, soak_idle, run, &run->result);
+	trial_run(run, run->pps, run->o->seconds);
 	run->sent += r->sent;
 	run->lost += r->sent - r->received;
-	run->wrong += r->wrong;
 	latency = r->way[TRAFFIC_UP].cycles;
 	histogram_merge(&latency, &r->way[TRAFFIC_DOWN].cycles);
 	histogram_merge(&run->latency, &latency);
 	run->received_pps[run->n_periods++] = r->received_pps;
-	period_print(run, &latency, run->completed - completed);
+	period_print(run, &latency, run->churn.completed - completed);
 }
 
 // --- the run ---------------------------------------------------------------------------------------------
@@ -196,8 +215,9 @@ static void result_json(struct soak_run *run, const struct summary *rate)
 	json_double(j, "received_pps_min", rate->min);
 	json_double(j, "received_pps", rate->median);
 	json_double(j, "received_pps_max", rate->max);
-	json_uint(j, "sessions", run->completed);
-	json_uint(j, "sessions_failed", churn_failed(run));
+	json_uint(j, "sessions", run->sessions);
+	json_double(j, "sessions_per_s", (double)run->sessions / run->seconds);
+	json_uint(j, "sessions_failed", churn_failed(&run->churn));
 	histogram_json(j, "latency_us", &run->latency, 1e6 / (double)traffic_tsc_hz());
 	json_object_close(j);
 	putchar('\n');
@@ -206,13 +226,28 @@ static void result_json(struct soak_run *run, const struct summary *rate)
 static void result_print(struct soak_run *run, const struct summary *rate)
 {
 	printf("sent %llu, lost %llu (%.6f %%), wrong %llu; received a second min %.0f median %.0f max "
-	       "%.0f; sessions %llu, failed procedures %llu\n",
+	       "%.0f; sessions %llu, %.0f a second, failed procedures %llu\n",
 	       (unsigned long long)run->sent, (unsigned long long)run->lost, loss_percent(run),
 	       (unsigned long long)run->wrong, rate->min, rate->median, rate->max,
-	       (unsigned long long)run->completed, (unsigned long long)churn_failed(run));
+	       (unsigned long long)run->sessions, (double)run->sessions / run->seconds,
+	       (unsigned long long)churn_failed(&run->churn));
 }
 
 static void periods_run(struct soak_run *run)
+{
+	uint64_t start = clock_now_ns(), completed = run->churn.completed;
+
+	if (run->o->json)
+		json_array_open(&run->json, "periods");
+	else if (run->o->csv)
+		puts("period,offered_pps,received_pps,lost,wrong,sessions,p99_us");
+	while (run->n_periods < run->o->periods)
+		period_run(run);
+	run->seconds = (double)(clock_now_ns() - start) / (double)NS_PER_SEC;
+	run->sessions = run->churn.completed - completed;
+}
+
+static void measure(struct soak_run *run)
 {
 	struct summary rate;
 
@@ -222,14 +257,15 @@ static void periods_run(struct soak_run *run)
 		json_str(&run->json, "engine", "soak");
 		json_uint(&run->json, "ues", run->o->side.ues);
 		json_double(&run->json, "established_s", run->side.established_s);
-		json_array_open(&run->json, "periods");
-	} else if (run->o->csv) {
-		puts("period,offered_pps,received_pps,lost,wrong,sessions,p99_us");
 	}
-	while (run->n_periods < run->o->periods)
-		period_run(run);
-	while (run->side.n4 && n4_open_requests(run->side.n4))
-		n4_poll(run->side.n4, 1);
+	if (!rate_find(run)) {
+		fputs("sluice-perf: no rate passed without loss\n", stderr);
+		exit(1);
+	}
+	if (run->o->json)
+		json_double(&run->json, "asked_pps", run->pps);
+	periods_run(run);
+	churn_end(&run->churn);
 	rate = summary_of(run->received_pps, run->n_periods);
 	if (run->o->json)
 		result_json(run, &rate);
@@ -251,9 +287,9 @@ static int run_soak(int argc, char **argv)
 	run.o = &o;
 	o.side.more_sessions = CHURN_PLACES;
 	side_open(&o.side, &run.side);
-	churn_prepare(&run);
-	periods_run(&run);
-	rc = run.wrong || churn_failed(&run) || loss_percent(&run) > o.loss;
+	churn_start(&run.churn, run.side.n4, (uint32_t)o.side.ues, o.churn);
+	measure(&run);
+	rc = run.wrong || churn_failed(&run.churn) || loss_percent(&run) > o.loss;
 	side_close(&run.side);
 	return rc;
 }

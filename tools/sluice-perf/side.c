@@ -49,6 +49,8 @@ const struct option_row side_rows[] = {
 	 .operand = "WAY,..", .help = "of the packets"},
 	{"cpu", OPTION_NUMBER, AT(cpu), 0, 1023, "0", .operand = "N",
 	 .help = "where the traffic side runs"},
+	{"catch-up", OPTION_NUMBER, AT(catch_up_ms), 0, 1000, "10", .operand = "MS",
+	 .help = "a sender that was kept from sending makes up for so much; more where it shares its CPU"},
 	{"wait", OPTION_NUMBER, AT(wait_s), 1, 3600, "3", .operand = "SECONDS",
 	 .help = "for the UPF's answer to the association, when the ports are open"},
 	{"huge", OPTION_FLAG, AT(huge), .help = "packets in huge pages"},
@@ -97,6 +99,7 @@ void side_open(const struct side_options *o, struct side *ret)
 		.ues = (uint32_t)o->ues,
 		.flows = (uint32_t)o->flows,
 		.cpu = (unsigned)o->cpu,
+		.catch_up_s = (double)o->catch_up_ms / 1000,
 		.huge = o->huge,
 		.reflected = o->forwarder == SIDE_IO,
 	};

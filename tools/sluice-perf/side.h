@@ -13,7 +13,7 @@ struct side_options {
 	const char *network;
 	uint32_t forwarder; // SIDE_ bits
 	uint32_t ways;
-	uint64_t ues, flows, cpu, wait_s;
+	uint64_t ues, flows, cpu, wait_s, catch_up_ms;
 	uint64_t more_sessions; // beyond the UEs'; no option
 	bool huge;
 };

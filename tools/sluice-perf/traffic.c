@@ -1,9 +1,8 @@
 // Ports, pacing, and the accounts of what comes back. See traffic.h.
 // One thread.
 //
-// Packets are due by the TSC. What is due is sent in bursts, a way at a time; a sender that is behind by more than
-// a hundredth of a second leaves out what it has missed, so that it never sends faster than asked. All ports are
-// read in between. After the last packet the reading goes on until nothing has come for a while.
+// Packets are due by the TSC (pace.h). What is due is sent in bursts, a way at a time. All ports are read in between.
+// After the last packet the reading goes on until nothing has come for a while.
 
 #include "traffic.h"
 
@@ -20,6 +19,7 @@
 
 #include "base/clock.h"
 #include "n4.h"
+#include "pace.h"
 #include "packet/arp.h"
 #include "packet/gtpu.h"
 #include "packet/parse.h"
@@ -34,7 +34,6 @@
 #define WARM_PPS 2000.0
 #define WARM_SHARE 9 / 10 // a machine that is busy may lose some even then
 #define ARP_NS (200 * NS_PER_MS)
-#define BEHIND_S 0.01
 
 struct way {
 	unsigned n_ports;
@@ -319,22 +318,10 @@ static void send_burst(struct traffic *t, enum traffic_way which, unsigned n)
 	t->count[which].sent += sent;
 }
 
-// The pace of one way.
-struct pace {
-	double per_cycle, behind_most; // packets
-	double left_out;
-	uint64_t start;
-};
-
 static void pace_send(struct traffic *t, enum traffic_way way, struct pace *pace, uint64_t now)
 {
-	double due = (double)(now - pace->start) * pace->per_cycle - pace->left_out -
-		     (double)t->count[way].sent;
+	double due = pace_due(pace, now, t->count[way].sent);
 
-	if (due > pace->behind_most) {
-		pace->left_out += due - pace->behind_most;
-		due = pace->behind_most;
-	}
 	if (due >= 1)
 		send_burst(t, way, due < BURST ? (unsigned)due : BURST);
 }
@@ -395,8 +382,8 @@ void traffic_run(struct traffic *t, const struct traffic_trial *trial, void (*id
 {
 	uint64_t hz = rte_get_tsc_hz(), start, end, now;
 	unsigned n_ways = (unsigned)__builtin_popcount(trial->ways);
-	struct pace pace = {.per_cycle = trial->pps / n_ways / (double)hz,
-			    .behind_most = BURST + trial->pps / n_ways * BEHIND_S};
+	struct pace pace = {.per_unit = trial->pps / n_ways / (double)hz,
+			    .behind_most = BURST + trial->pps / n_ways * t->conf.catch_up_s};
 	struct pace paces[TRAFFIC_WAYS];
 
 	trial_begin(t, trial, ret);

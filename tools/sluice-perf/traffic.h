@@ -34,6 +34,7 @@ struct traffic_conf {
 	struct addr ue_base;
 	uint32_t ues, flows; // flows of each UE
 	unsigned cpu;
+	double catch_up_s; // what was missed for longer is not sent later
 	bool huge;
 	bool reflected;
 };

@@ -44,18 +44,22 @@ def sockets(folder):
     return [_socket(folder, number) for number in (3, 6)]
 
 
-def _device(mode, name, number, first, folder, queue=0):
-    """DPDK device arguments: `name` is n3 as who forwards has it, or g3 as the traffic side does."""
+def _device(mode, name, number, first, folder, queue=0, ring=0):
+    """DPDK device arguments: `name` is n3 as who forwards has it, or g3 as the traffic side does.
+
+    In mode virtio_user who forwards has the rings, of `ring` packets (0: as the driver has it).
+    """
     if mode == "virtio_user":
         driver, key = ("net_virtio_user", "path") if name[0] == "n" else ("net_vhost", "iface")
-        return f"{driver}{first},{key}={_socket(folder, number)},queues=1"
+        size = f",queue_size={ring}" if ring and name[0] == "n" else ""
+        return f"{driver}{first},{key}={_socket(folder, number)},queues=1{size}"
     more = f",start_queue={queue}" if mode == "af_xdp" else ""
     return f"net_{mode}{first},iface={name}{more}"
 
 
 def configuration(mode, control_socket, workers=1, sessions=65536, memory_mb=512, idle="poll",
-                  tunnels=0, hashed=None):
-    """The daemon's configuration there."""
+                  tunnels=0, hashed=None, ring=0):
+    """The daemon's configuration there; with rings of `ring` packets, where that is not 0."""
     made = topology.configuration("vdev" if mode == "virtio_user" else mode, control_socket, workers)
     made["eal"]["memory_mb"] = memory_mb
     made["workers"]["idle"] = idle
@@ -63,11 +67,14 @@ def configuration(mode, control_socket, workers=1, sessions=65536, memory_mb=512
     if hashed:
         made["sessions"]["hashed"] = hashed
     made["interfaces"][0]["mtu"] = MTU
+    for interface in made["interfaces"] if ring else ():
+        interface["rx_descriptors"] = interface["tx_descriptors"] = ring
     made["network_instances"][0]["pools"] = [UE_POOL, UE6_POOL]
     if mode == "virtio_user":
         folder = os.path.dirname(control_socket)
         for index, number in enumerate((3, 6)):
-            made["interfaces"][index]["device"] = _device(mode, f"n{number}", number, index, folder)
+            made["interfaces"][index]["device"] = _device(mode, f"n{number}", number, index, folder,
+                                                           ring=ring)
     return made
 
 
