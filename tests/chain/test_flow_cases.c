@@ -187,12 +187,43 @@ static void test_overflow(void)
 	rows_each(overflow_row);
 }
 
+// Packets of all kinds in one burst, in any order: each fares as it does alone, and makes no other one's flow.
+static void mixed_row(const struct row *row)
+{
+	static const uint8_t protos[] = {253,         IPPROTO_TCP, 253, 253,        IPPROTO_UDP,
+					 IPPROTO_ESP, IPPROTO_TCP, 253, IPPROTO_UDP};
+	struct rig_session s;
+	struct rig *rig = rig_open(row, FLOW_CASE_UNKNOWN_PROTOCOL, &s);
+	bool drops = row->handler == FLOW_HANDLER_drop;
+	unsigned n = 0, known = 0;
+
+	for (unsigned round = 0; round < 4; round++)
+		for (unsigned i = 0; i < RTE_DIM(protos); i++) {
+			struct rig_flow flow = flow_of(row, protos[i], 1000);
+			uint8_t frame[RIG_FRAME_MAX];
+
+			rig_send(rig, row->up ? RIG_N3 : RIG_N6, n++ % row->workers, frame,
+				 chain_frame(rig, &s, row->up, &flow, frame));
+			known += protos[i] == IPPROTO_TCP || protos[i] == IPPROTO_UDP;
+		}
+	rig_settle(rig);
+	CU_ASSERT_EQUAL(chain_drain(rig, row->up ? RIG_N6 : RIG_N3), drops ? known : n);
+	CU_ASSERT_EQUAL(rig_drops(rig, DROP_flow_unknown_protocol), drops ? n - known : 0);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_made),
+			row->handler == FLOW_HANDLER_flow ? 4 : 2);
+	rig_session_del(rig, &s);
+	rig_end(rig);
+}
+
+static void test_mixed(void)
+{
+	rows_each(mixed_row);
+}
+
 static CU_TestInfo tests[] = {
-	{"unknown protocols", test_protocol},
-	{"ICMP errors", test_error},
-	{"other ICMP", test_others},
-	{"overflow", test_overflow},
-	CU_TEST_INFO_NULL,
+	{"unknown protocols", test_protocol}, {"ICMP errors", test_error},
+	{"other ICMP", test_others},          {"overflow", test_overflow},
+	{"all in one burst", test_mixed},     CU_TEST_INFO_NULL,
 };
 
 UNIT_MAIN("packets of no flow")

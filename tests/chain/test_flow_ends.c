@@ -215,6 +215,41 @@ static void test_hurry(void)
 	}
 }
 
+// --- short times -----------------------------------------------------------------------------------------
+
+// Times of a few milliseconds: a flow never ends before its time, ends within 10 ms of it, and each packet of whichever
+// side gives it all of it once more.
+static void short_row(uint32_t ms, bool v6, bool up)
+{
+	struct rig_conf conf = {
+		.services = SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle),
+		.flow_profile = {.timeout_ms = {[FLOW_EMBRYONIC] = ms, [FLOW_ESTABLISHED] = ms}}};
+	struct rig_flow flow = flow_of(IPPROTO_UDP, 0, v6);
+	struct bed b;
+
+	bed_open(&b, conf);
+	for (unsigned i = 0; i < 50; i++) {
+		CU_ASSERT_EQUAL(sent(&b, i % 3 ? up : !up, &flow), 1);
+		clock_warp_ns(
+			(int64_t)(ms * NS_PER_MS - 1 - i * 1000)); // wherever in a tick it begins
+		rig_settle(b.rig);
+		CU_ASSERT_EQUAL(b.w->flows.table.used, 1);
+	}
+	CU_ASSERT_EQUAL(rig_count(b.rig, COUNTER_flows_made), 1);
+	warp_ms(&b, 10);
+	CU_ASSERT_EQUAL(b.w->flows.table.used, 0);
+	bed_close(&b);
+}
+
+static void test_short(void)
+{
+	static const uint32_t times[] = {1, 4, 5, 10, 20, 50};
+
+	for (unsigned i = 0; i < RTE_DIM(times); i++)
+		for (unsigned k = 0; k < 4; k++)
+			short_row(times[i], k % 2, k / 2);
+}
+
 // --- one place -------------------------------------------------------------------------------------------
 
 #define REUSES ((1u << 17) + 10)
@@ -317,11 +352,9 @@ static void test_left_out(void)
 }
 
 static CU_TestInfo tests[] = {
-	{"by command", test_kill},
-	{"in a hurry", test_hurry},
-	{"one place, 2^17 times", test_reuse},
-	{"many at once", test_many},
-	{"services that are left out", test_left_out},
+	{"by command", test_kill},   {"in a hurry", test_hurry},
+	{"short times", test_short}, {"one place, 2^17 times", test_reuse},
+	{"many at once", test_many}, {"services that are left out", test_left_out},
 	CU_TEST_INFO_NULL,
 };
 
