@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -90,6 +91,7 @@ struct n4_session {
 	bool ending; // its association or a set of it ends, or it has a successor: it goes as soon as no change
 		// is under way
 };
+static_assert(sizeof(struct n4_session) <= 288, "what is added here, a million sessions pay for");
 
 // A session at rest is packed: its rules, its UE addresses and the records of its URRs take a tenth of their room.
 // Whoever reads `rules`, `usage` or `holding.ue_keys` has it open meanwhile; a change under way has, too.

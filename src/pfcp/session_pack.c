@@ -18,20 +18,20 @@ static bool key_is_there(const struct ue_key *keys, unsigned n, const struct pre
 	return false;
 }
 
-// Most keys are what the rules say of the UE, in their order: so the first ones are packed against these. Those
+// Most keys are what the rules say of the UE, in their order: so the first ones of n are packed against these. Those
 // beyond are zero.
-static void keys_expect(const struct rules *rules, struct ue_key ret[COMPILED_MAX_UE_KEYS])
+static void keys_expect(const struct rules *rules, struct ue_key *ret, unsigned n)
 {
-	unsigned n = 0;
+	unsigned k = 0;
 
-	memset(ret, 0, COMPILED_MAX_UE_KEYS * sizeof(*ret));
+	memset(ret, 0, n * sizeof(*ret));
 	for (unsigned i = 0; i < rules->n_pdrs; i++) {
 		struct prefix ues[RULES_MAX_PDR_UES];
 		unsigned n_ues = rules_pdr_ues(&rules->pdrs[i], ues);
 
-		for (unsigned k = 0; k < n_ues && n < COMPILED_MAX_UE_KEYS; k++)
-			if (!key_is_there(ret, n, &ues[k]))
-				ret[n++].prefix = ues[k];
+		for (unsigned u = 0; u < n_ues && k < n; u++)
+			if (!key_is_there(ret, k, &ues[u]))
+				ret[k++].prefix = ues[u];
 	}
 }
 
@@ -39,7 +39,7 @@ static void keys_pack(struct packer *p, const struct rules *rules, const struct 
 {
 	struct ue_key expected[COMPILED_MAX_UE_KEYS];
 
-	keys_expect(rules, expected);
+	keys_expect(rules, expected, holding->n_ue_keys);
 	for (unsigned i = 0; i < holding->n_ue_keys; i++)
 		pack_put(p, &holding->ue_keys[i], &expected[i], sizeof(expected[i]));
 }
@@ -48,11 +48,11 @@ static void keys_pack(struct packer *p, const struct rules *rules, const struct 
 static struct ue_key *keys_unpack(struct unpacker *u, const struct rules *rules, unsigned n)
 {
 	struct ue_key *keys = malloc((n ? n : 1) * sizeof(*keys));
-	struct ue_key expected[COMPILED_MAX_UE_KEYS];
 
-	keys_expect(rules, expected);
+	if (keys)
+		keys_expect(rules, keys, n);
 	for (unsigned i = 0; keys && i < n; i++)
-		unpack_get(u, &keys[i], &expected[i], sizeof(keys[i]));
+		unpack_get(u, &keys[i], &keys[i], sizeof(keys[i]));
 	return keys;
 }
 

@@ -6,13 +6,17 @@ How fast anything is depends on the machine and is not judged here.
 import csv
 import io
 import json
+import subprocess
 
 import pytest
 from kit import topology
 from kit.daemon import binary, held
 from kit.netns import run
+from kit.wait import wait_for
 
 PARTS = {"parse", "dispatch", "pdr", "qer", "far", "output"}
+STANDING = 400
+SESSION_BYTES_LEAST, SESSION_BYTES_MOST = 300, 560  # tests/perf/README.md
 SMALL = ("--sessions", "64,128", "--mbufs", "2048", "--windows", "3", "--pages", "small")
 
 
@@ -91,6 +95,29 @@ def test_pfcp(network, daemon):
     assert held(daemon) == {}
     lines = network.ran.run(binary("sluice-perf"), *words).stdout.splitlines()
     assert lines[0].split()[0] == "1" and lines[-1].startswith("delete")
+
+
+def test_session_bytes(network, daemon):
+    """What a session takes of memory, beside the tables: within its bound, and gone with it."""
+    words = ("pfcp", "--smf", topology.N4_SMF, "--n4", topology.N4_UPF, "--gnb", topology.N3_GNB,
+             "--ue6-base", "2001:db8:cafe::", "--seconds", "2", "--window", "1",
+             "--standing", str(STANDING))
+    seen = {"sessions": 0, "session_bytes": 0}
+    process = network.ran.start(binary("sluice-perf"), *words, stdout=subprocess.DEVNULL)
+
+    def stand():
+        seen.update(daemon.ctl("show", "pfcp", "resources"))
+        return seen["sessions"] >= STANDING
+
+    try:
+        wait_for(stand, "the sessions that stand", timeout=20)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+    each = seen["session_bytes"] / seen["sessions"]
+    assert SESSION_BYTES_LEAST < each < SESSION_BYTES_MOST, each
+    assert daemon.ctl("show", "pfcp", "resources")["session_bytes"] == 0
 
 
 def test_pfcp_without_a_daemon():
