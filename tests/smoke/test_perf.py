@@ -6,6 +6,7 @@ How fast anything is depends on the machine and is not judged here.
 import csv
 import io
 import json
+import os
 import subprocess
 
 import pytest
@@ -66,6 +67,23 @@ def test_cost_flows():
     for row in rows:
         assert row["flows"] == 4096 and 10 < row["cycles_min"] <= row["cycles_median"]
         assert ("longest_turn_us" in row) == (row["work"] == "churn")
+
+
+def test_cost_workers():
+    """One worker, two at home, and two that hand each other packets: the program sees that each comes through."""
+    found = json.loads(perf("cost", *SMALL, "--work", "workers", "--direction", "up,mixed", "--json").stdout)
+    rows = found["rows"]
+    kinds = [("workers", 1), ("workers", 2), ("workers+handoff", 2)][:3 if os.cpu_count() > 1 else 1]
+    assert [(row["work"], row["workers"], row["sessions"], row["direction"]) for row in rows] == [
+        (*kind, sessions, way) for sessions in (64, 128) for kind in kinds for way in ("up", "mixed")]
+    for row in rows:
+        assert 10 < row["cycles_min"] <= row["cycles_median"] <= row["cycles_max"]
+        assert row["mpps"] == pytest.approx(
+            row["workers"] * found["tsc_hz"] / 1e6 / row["cycles_median"], rel=0.5)
+        if row["work"] == "workers":
+            assert row["handed_over"] == 0
+        else:
+            assert 0 < row["handed_over"] < 1
 
 
 def test_cost_text_and_csv():

@@ -63,6 +63,10 @@ def test_figures_are_the_measured_ones(report):
         rows = results["growth"][what]["rows"]
         assert (rows[0][what], rows[-1][what]) == (least, most)
         assert all(f"{row['cycles_median']:.0f} (" in text for row in rows)
+    for row in results["cost"]["rows"]:
+        if row.get("workers") == 2 and row["direction"] == "mixed" and row["sessions"] == 128:
+            assert f">{row['mpps']:.1f}<" in text and f">{100 * row['handed_over']:.1f}<" in text
+    assert "deviation of the rate" in text
     assert results["soak"]["wrong"] == 0 and len(results["soak"]["periods"]) == 2
     assert "packets that were wrong: 0" in report[1] and "No-drop rate" in report[1]
 

@@ -123,8 +123,12 @@ def workers(results):
     rows = tables.model_rows(results) if results.get("cost") else []
     if not rows:
         return None
-    data, plot = _lines({"packets arriving at any worker": [(row.workers, row.mpps) for row in rows],
-                         "without handoff": [(row.workers, row.mpps_at_home) for row in rows]})
+    series = {"packets arriving at any worker": [(row.workers, row.mpps) for row in rows],
+              "without handoff": [(row.workers, row.mpps_at_home) for row in rows]}
+    for row in tables.measured_workers(results):
+        series.setdefault("measured" + (", with handoff" if row["work"] == "workers+handoff" else ""),
+                          []).append((row["workers"], row["mpps"]))
+    data, plot = _lines(series)
     return ("A model of more workers, not a measurement: ports cost nothing",
             f"set xlabel 'workers'\nset yrange [0:*]\nset ylabel 'million packets a second'\n{plot}",
             data)

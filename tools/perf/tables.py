@@ -21,6 +21,8 @@ def cost(results):
     found = results["cost"]
     table = {}
     for row in found["rows"]:
+        if row["work"] not in WORK:
+            continue
         key = (row["work"], row["mbufs"], row["sessions"])
         table.setdefault(key, {})[row["direction"]] = _cycles(row)
     rows = [[WORK[work], f"{sessions:,}", f"{mbufs:,}", *(ways.get(way, "") for way in
@@ -157,7 +159,7 @@ class ModelRow(NamedTuple):
 
 
 def _model_costs(results):
-    """(sessions, a packet's cycles, what one that is handed over costs above them), or None."""
+    """(sessions of each worker, a packet's cycles, what one that is handed over costs above them), or None."""
     counts = [row["sessions"] for row in results["cost"]["rows"] if row["work"] == "handoff_rx"]
     if not counts:
         return None
@@ -187,6 +189,27 @@ def model_rows(results):
     return rows
 
 
+def measured_workers(results):
+    """The rows of runs with one worker and with two at once, of as many sessions as the model has, or none."""
+    costs = _model_costs(results)
+    return [row for row in results["cost"]["rows"] if "workers" in row and row["direction"] == "mixed"
+            and costs and row["sessions"] == costs[0]]
+
+
+def model_check(results):
+    """The model beside those runs."""
+    rows = []
+    for row in measured_workers(results):
+        _, way, more = _model_costs(results)
+        cycles = way + row["handed_over"] * more
+        mpps = row["workers"] * results["cost"]["tsc_hz"] / cycles / 1e6
+        rows.append([str(row["workers"]), f"{100 * row['handed_over']:.1f}", _cycles(row), f"{cycles:.0f}",
+                     f"{row['mpps']:.1f}", f"{mpps:.1f}", f"{100 * (row['mpps'] / mpps - 1):+.0f}"])
+    return [("The model beside runs in process, each worker a thread on a CPU of its own: sessions and mbufs as "
+             "in the model for each", ["workers", "handed over, %", "cycles/packet, measured", "model",
+                                       "Mpackets/s, measured", "model", "deviation of the rate, %"], rows)]
+
+
 def model(results):
     """The same as a table."""
     rows = [[str(row.workers), f"{100 * row.share:.0f}", f"{row.cycles:.0f}", f"{row.mpps:.1f}",
@@ -214,7 +237,7 @@ def growth(results):
     return made
 
 
-PARTS = {"cost": (cost, model), "growth": (growth,), "modes": (throughput, latency, cpu), "pfcp": (pfcp,),
+PARTS = {"cost": (cost, model, model_check), "growth": (growth,), "modes": (throughput, latency, cpu), "pfcp": (pfcp,),
          "soak": (soak,), "scale": (scale,)}
 
 

@@ -1,11 +1,12 @@
 // The cost of a packet, in process: what the engine (engine_cost.c), the bed of the work (cost_bed.c), flows
-// (cost_flows.c) and handoff (cost_handoff.c) share.
+// (cost_flows.c), handoff (cost_handoff.c) and several workers (cost_workers.c) share.
 //
 // A bed is the data path of the chain tests' rig with sessions and packets made ready. Whatever is not as it
 // should be (a packet that is not rewritten, metered or counted) ends the program.
 
 #pragma once
 
+#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,14 +28,17 @@ struct cost_service {
 };
 
 struct cost_row {
-	const char *
-		work; // as the row is called: W, bare, W+flow, W+tcp, W+nat, churn, handoff_rx, handoff_owner
+	// As the row is called: W, bare, W+flow, W+tcp, W+nat, churn, handoff_rx, handoff_owner, workers, workers+handoff.
+	const char *work;
 	enum cost_direction direction;
 	uint32_t sessions, flows, mbufs;
 	uint32_t pdrs,
 		filters; // of each direction, and of each of these but the last; 0: the ordinary 2 and 1
 	struct summary cycles; // a packet, over the windows
 	uint64_t interrupted;  // batches that were left out (struct bed_sum)
+	unsigned workers;      // of "workers": that work at once; 0: no such row
+	double handed_over;    // the share of packets that go to another worker
+	double mpps;           // million packets a second, of all workers together
 	double longest_turn_us; // churn: of 64 packets, the least of the windows' longest; 0: not measured
 	unsigned n_services;
 	struct cost_service services[COST_SERVICES];
@@ -51,7 +55,8 @@ struct bed_sample {
 
 struct bed_conf {
 	uint32_t n_sessions, max_mbufs;
-	unsigned n_workers; // 2: packets are for sessions of worker 1
+	unsigned
+		n_workers; // 2: packets are for sessions of worker 1, unless bed_fill_part() says more
 	unsigned memory_mb;
 	bool huge;
 	bool bare;                  // neither QERs nor a URR
@@ -68,7 +73,7 @@ struct bed {
 	uint32_t n_sessions; // of the owner
 	uint32_t n_mbufs, max_mbufs;
 	uint32_t window_packets; // least of a window
-	unsigned owner;          // the worker whose sessions packets are for
+	unsigned owner;          // the worker whose sessions packets are for, or BED_ANY
 	struct rig_session *sessions;
 	struct rte_mbuf **mbufs;
 	struct bed_sample *samples;
@@ -91,6 +96,10 @@ void bed_restore(struct bed *bed, uint32_t i);
 // Makes n_mbufs packets (a multiple of BED_BATCH) of random sessions.
 #define BED_BATCH 64u
 void bed_fill(struct bed *bed, enum cost_direction direction, uint32_t n_mbufs);
+// Makes those of from..to for sessions of this worker, or of any; bed_fill() has said how many there are.
+#define BED_ANY UINT_MAX
+void bed_fill_part(struct bed *bed, enum cost_direction direction, uint32_t from, uint32_t to,
+		   unsigned owner);
 // Sees that the sessions of all packets were metered, where their worker has worked on them all.
 void bed_check_meters(const struct bed *bed);
 
@@ -98,6 +107,9 @@ void bed_check_meters(const struct bed *bed);
 void bed_receive(struct bed *bed, uint32_t at, unsigned n);
 // What worker w has queued for its ports must be n packets, at..at+n, worked on; puts them back as they were.
 void bed_take(struct bed *bed, struct worker *w, uint32_t at, unsigned n);
+
+// Finished frames: without a tunnel on N6, with one on N3, and their TTL one less. Ends the program where not.
+void bed_frames_check(const struct worker_tx *tx, bool tunnelled);
 
 // Times of batches, summed up. One in which the system took the CPU away does not count for anything, since no packet
 // takes as long as that; where all seem to be so (under an emulator), all count.
@@ -123,6 +135,12 @@ void cost_work(struct bed *bed, unsigned windows, struct cost_row *row);
 void cost_flows(struct bed *bed, unsigned windows, struct cost_row *row);
 void cost_handoff(struct bed *bed, unsigned windows, const cpu_set_t *cpus,
 		  struct cost_row rows[2]);
+// The windows of W by all of the bed's workers at once, on a CPU each (cost_workers.c), which must be there. The packets
+// are shared out evenly in their order: the first half is received by worker 0.
+#define COST_WORKERS_MOST 2
+void cost_workers(struct bed *bed, unsigned windows, const cpu_set_t *cpus, struct cost_row *row);
+// Puts the thread on the n-th of these CPUs, if there are so many.
+void cost_pin(const cpu_set_t *cpus, unsigned n);
 
 // Loops that have nothing to do with Sluice: cycles for a packet's header copied between cold buffers, and for
 // a lookup in an rte_hash of 65,536 keys.

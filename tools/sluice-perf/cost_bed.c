@@ -238,7 +238,7 @@ static const struct rig_session *draw_session(const struct bed *b, uint32_t *ret
 {
 	do
 		*ret_index = draw(b->n_sessions * b->rig->conf.n_workers);
-	while (b->sessions[*ret_index].slot.owner != b->owner);
+	while (b->owner != BED_ANY && b->sessions[*ret_index].slot.owner != b->owner);
 	return &b->sessions[*ret_index];
 }
 
@@ -268,16 +268,23 @@ void bed_packet_make(struct bed *b, uint32_t i)
 	sample->user_bytes = (uint16_t)(IP4_BYTES + (tcp ? 20 : 8) + PAYLOAD);
 }
 
-void bed_fill(struct bed *b, enum cost_direction direction, uint32_t n_mbufs)
+void bed_fill_part(struct bed *b, enum cost_direction direction, uint32_t from, uint32_t to,
+		   unsigned owner)
 {
-	b->n_mbufs = n_mbufs;
-	for (uint32_t i = 0; i < n_mbufs; i++) {
+	b->owner = owner;
+	for (uint32_t i = from; i < to; i++) {
 		bool up = direction == COST_MIXED ? draw(2) : direction == COST_UP;
 
 		b->ifaces[i] = up ? RIG_N3 : RIG_N6;
 		bed_packet_make(b, i);
 		bed_restore(b, i);
 	}
+}
+
+void bed_fill(struct bed *b, enum cost_direction direction, uint32_t n_mbufs)
+{
+	b->n_mbufs = n_mbufs;
+	bed_fill_part(b, direction, 0, n_mbufs, b->owner);
 }
 
 void bed_restore(struct bed *b, uint32_t i)
@@ -301,8 +308,7 @@ void bed_receive(struct bed *b, uint32_t at, unsigned n)
 	}
 }
 
-// Finished frames: without a tunnel on N6, with one on N3, and their TTL one less.
-static void frames_check(const struct worker_tx *tx, bool tunnelled)
+void bed_frames_check(const struct worker_tx *tx, bool tunnelled)
 {
 	uint32_t at = ETH_BYTES + (tunnelled ? IP4_BYTES + UDP_BYTES + GTPU_BYTES + 8 : 0);
 
@@ -330,8 +336,8 @@ void bed_take(struct bed *b, struct worker *w, uint32_t at, unsigned n)
 		rig_show(b->rig);
 		rig_die("a packet did not come through");
 	}
-	frames_check(&w->tx[RIG_N6], false);
-	frames_check(&w->tx[RIG_N3], true);
+	bed_frames_check(&w->tx[RIG_N6], false);
+	bed_frames_check(&w->tx[RIG_N3], true);
 	w->tx[RIG_N3].n = w->tx[RIG_N6].n = 0;
 	for (uint32_t i = at; i < at + n; i++)
 		bed_restore(b, i);
@@ -340,12 +346,11 @@ void bed_take(struct bed *b, struct worker *w, uint32_t at, unsigned n)
 
 void bed_check_meters(const struct bed *b)
 {
-	const struct session_table *table = &b->rig->control.workers[b->owner]->table;
-
 	for (uint32_t i = 0; i < b->n_mbufs; i++) {
-		uint32_t slot = b->sessions[b->samples[i].session].slot.index;
-		const struct session_line *line = is_up(b, i) ? &table->up[slot]
-							      : &table->down[slot];
+		struct slot slot = b->sessions[b->samples[i].session].slot;
+		const struct session_table *table = &b->rig->control.workers[slot.owner]->table;
+		const struct session_line *line = is_up(b, i) ? &table->up[slot.index]
+							      : &table->down[slot.index];
 
 		if ((line->tat[0] == 0 || line->tat[1] == 0) != b->conf.bare)
 			rig_die("a packet was not metered, or by nothing");

@@ -63,8 +63,7 @@ static void chunk_own(struct handoff_run *run)
 	}
 }
 
-// To the n-th of the CPUs that we may run on, if there are so many.
-static void pin(const cpu_set_t *there, unsigned n)
+void cost_pin(const cpu_set_t *there, unsigned n)
 {
 	cpu_set_t one;
 
@@ -85,7 +84,7 @@ static void *owner_main(void *args)
 {
 	struct handoff_run *run = ((struct owner_args *)args)->run;
 
-	pin(((struct owner_args *)args)->there, 1);
+	cost_pin(((struct owner_args *)args)->there, 1);
 	for (;;) {
 		sem_wait(&run->go);
 		if (run->end)
@@ -159,7 +158,7 @@ void cost_handoff(struct bed *b, unsigned windows, const cpu_set_t *cpus, struct
 	sem_init(&run.done, 0, 0);
 	if (pthread_create(&thread, NULL, owner_main, &args) != 0)
 		rig_die("no thread");
-	pin(cpus, 0);
+	cost_pin(cpus, 0);
 	b->interrupted = 0;
 	windows_run(&run, windows, parse + locate, &found);
 	run.end = true;

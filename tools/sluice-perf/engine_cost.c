@@ -1,7 +1,7 @@
 // Engine cost: what a packet costs in cycles, in process, without ports; the rows and how they are printed.
 //
 // The sizes that were asked for are gone through one after the other, each with a data path of its own; a row's
-// figures are in cost_bed.c, cost_flows.c and cost_handoff.c.
+// figures are in cost_bed.c, cost_flows.c, cost_handoff.c and cost_workers.c.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +25,7 @@ enum {
 	WORK_TCP = 16,
 	WORK_BARE = 32,
 	WORK_NAT = 64,
+	WORK_WORKERS = 128,
 };
 enum { PAGES_AUTO = 1, PAGES_HUGE = 2 };
 
@@ -39,17 +40,17 @@ struct cost_options {
 
 static const struct option_row rows[] = {
 	{"work", OPTION_WORDS, AT(works), .def = "W,handoff",
-	 .words = {"W", "handoff", "W+flow", "churn", "W+tcp", "bare", "W+nat"},
+	 .words = {"W", "handoff", "W+flow", "churn", "W+tcp", "bare", "W+nat", "workers"},
 	 .operand = "WORK,..",
 	 .help = "a packet's whole way; handoff between two workers; W with flows, with a new flow each, with "
 		 "TCP connections that are followed; W without rates and usage; W with translated "
-		 "flows"},
+		 "flows; W by one worker and by two at once"},
 	{"direction", OPTION_WORDS, AT(directions), .def = "up,down,mixed",
 	 .words = {"up", "down", "mixed"}, .operand = "WAY,..", .help = "of the packets"},
 	{"sessions", OPTION_NUMBERS, AT(sessions), 64, 4 << 20, "1024,65536,262144,1048576",
 	 .operand = "N,..", .help = "sessions, visited in random order"},
 	{"mbufs", OPTION_NUMBERS, AT(mbufs), BED_CHUNK, 1 << 20, "16384,131072", .operand = "N,..",
-	 .help = "packets that take their turn, rounded to a multiple of 1024; handoff: the first"},
+	 .help = "packets that take their turn, rounded to a multiple of 1024; handoff, workers: the first"},
 	{"flows", OPTION_NUMBERS, AT(flows), BED_CHUNK, 1 << 23, "65536,1048576", .operand = "N,..",
 	 .help = "flows, visited in random order, rounded to a multiple of 1024; churn: the first"},
 	{"pdrs", OPTION_NUMBERS, AT(pdrs), 2, COST_PDRS_MAX, "2", .operand = "N,..",
@@ -82,7 +83,8 @@ static void head_print(struct cost_run *run)
 		json_init_file(&run->json, stdout);
 		json_object_open(&run->json, NULL);
 	} else if (run->o->csv) {
-		puts("work,direction,sessions,order,mbufs,cycles_min,cycles_median,cycles_max,flows,pdrs,filters");
+		puts("work,direction,sessions,order,mbufs,cycles_min,cycles_median,cycles_max,flows,pdrs,filters,"
+		     "workers,mpps");
 	} else {
 		printf("cycles a packet (TSC) of %u windows; %s pages; random order\n"
 		       "%-14s %-9s %9s %7s %8s %8s %8s  parts, one by one\n",
@@ -108,6 +110,11 @@ static void row_print(struct cost_run *run, const struct cost_row *row)
 			json_uint(j, "pdrs", row->pdrs);
 			json_uint(j, "filters", row->filters);
 		}
+		if (row->workers) {
+			json_uint(j, "workers", row->workers);
+			json_double(j, "handed_over", row->handed_over);
+			json_double(j, "mpps", row->mpps);
+		}
 		if (row->longest_turn_us > 0)
 			json_double(j, "longest_turn_us", row->longest_turn_us);
 		json_double(j, "cycles_min", row->cycles.min);
@@ -128,11 +135,15 @@ static void row_print(struct cost_run *run, const struct cost_row *row)
 	for (unsigned i = 0; i < row->n_services && !run->o->csv; i++)
 		printf(" %s %.0f", row->services[i].name, row->services[i].cycles);
 	if (run->o->csv)
-		printf(",%u,%u,%u", row->flows, row->pdrs, row->filters);
+		printf(",%u,%u,%u,%u,%.2f", row->flows, row->pdrs, row->filters, row->workers,
+		       row->mpps);
 	else if (row->flows)
 		printf(" %u flows", row->flows);
 	else if (row->pdrs > 2 || row->filters > 1)
 		printf("; %u PDRs, %u filters", row->pdrs, row->filters);
+	if (row->workers && !run->o->csv)
+		printf(" %u workers, %.1f %% handed over, %.2f Mpps", row->workers,
+		       100 * row->handed_over, row->mpps);
 	if (row->longest_turn_us > 0 && !run->o->csv)
 		printf(", longest turn %.1f us", row->longest_turn_us);
 	putchar('\n');
@@ -144,7 +155,7 @@ static void reference_print(struct cost_run *run, const char *name, const struct
 	struct json *j = &run->json;
 
 	if (!run->o->json) {
-		printf(run->o->csv ? "%s,,,,,%.1f,%.1f,%.1f,,,\n" : "%-42s %8.1f %8.1f %8.1f\n",
+		printf(run->o->csv ? "%s,,,,,%.1f,%.1f,%.1f,,,,,\n" : "%-42s %8.1f %8.1f %8.1f\n",
 		       name, cycles->min, cycles->median, cycles->max);
 		return;
 	}
@@ -236,6 +247,46 @@ static void handoff_rows(struct cost_run *run, uint32_t sessions)
 	bed_free(bed);
 }
 
+// Each worker's packets for its own sessions, or for anybody's; sessions and mbufs are those of each.
+static void workers_rows(struct cost_run *run, uint32_t sessions, unsigned n, bool at_home)
+{
+	uint32_t mbufs = (uint32_t)run->o->mbufs.at[0];
+	const struct bed_conf conf = {.n_sessions = sessions,
+				      .max_mbufs = n * mbufs,
+				      .n_workers = n,
+				      .memory_mb = run->memory_mb,
+				      .huge = run->huge};
+	struct bed *bed = bed_new(&conf);
+
+	bed->window_packets = (uint32_t)run->o->packets;
+	for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
+		struct cost_row row = {.work = at_home ? "workers" : "workers+handoff",
+				       .direction = way,
+				       .sessions = sessions,
+				       .mbufs = mbufs};
+
+		if (!asked(run->o->directions, way))
+			continue;
+		bed_fill(bed, way, n * mbufs);
+		for (unsigned i = 0; i < n; i++)
+			bed_fill_part(bed, way, i * mbufs, (i + 1) * mbufs, at_home ? i : BED_ANY);
+		cost_workers(bed, (unsigned)run->o->windows, &run->cpus, &row);
+		row_print(run, &row);
+	}
+	bed_free(bed);
+}
+
+static void workers_all(struct cost_run *run, uint32_t sessions)
+{
+	workers_rows(run, sessions, 1, true);
+	if (CPU_COUNT(&run->cpus) < COST_WORKERS_MOST) {
+		fputs("sluice-perf: two workers at once need two CPUs: no rows of them\n", stderr);
+		return;
+	}
+	workers_rows(run, sessions, COST_WORKERS_MOST, true);
+	workers_rows(run, sessions, COST_WORKERS_MOST, false);
+}
+
 // Packets of flows, in as many mbufs as was asked for first.
 static void flows_rows(struct cost_run *run, uint32_t sessions, uint32_t flows, const char *work)
 {
@@ -324,10 +375,12 @@ static void memory_plan(struct cost_run *run, uint32_t max_mbufs)
 
 	for (unsigned i = 0; i < o->sessions.n; i++) {
 		uint32_t sessions = (uint32_t)o->sessions.at[i];
-		bool handoff = o->works & WORK_HANDOFF && sessions <= HANDOFF_SESSIONS_MAX;
+		bool two = o->works & (WORK_HANDOFF | WORK_WORKERS) &&
+			   sessions <= HANDOFF_SESSIONS_MAX;
 		const struct bed_conf conf = {.n_sessions = sessions,
-					      .max_mbufs = max_mbufs,
-					      .n_workers = handoff ? 2 : 1,
+					      .max_mbufs = o->works & WORK_WORKERS ? 2 * max_mbufs
+										   : max_mbufs,
+					      .n_workers = two ? 2 : 1,
 					      .n_flows = flows_most(o),
 					      .nat = o->works & WORK_NAT};
 
@@ -350,6 +403,8 @@ static void measure(struct cost_run *run, uint32_t max_mbufs)
 		work_all(run, sessions, max_mbufs);
 		if (o->works & WORK_HANDOFF && sessions <= HANDOFF_SESSIONS_MAX)
 			handoff_rows(run, sessions);
+		if (o->works & WORK_WORKERS && sessions <= HANDOFF_SESSIONS_MAX)
+			workers_all(run, sessions);
 		flows_all(run, sessions);
 	}
 	if (o->json) {
