@@ -73,6 +73,7 @@ static void on_neigh_tick(evutil_socket_t fd, short what, void *ctx)
 	struct upf *upf = ctx;
 
 	neigh_tick(upf->control.neigh);
+	upf_nat_log_lost(upf);
 	for (unsigned i = 0; i < upf->n_ifaces; i++)
 		carrier_watch(upf, i);
 }

@@ -101,6 +101,7 @@ static void nat_pool_fill(const struct config_ni *ni, struct nat_pool_conf *ret)
 		.blocks_per_session = (uint8_t)ni->nat_blocks,
 		.map_by_remote = ni->nat_mapping == CONFIG_NAT_MAP_ADDRESS,
 		.filter = filters[ni->nat_filtering],
+		.log_blocks = ni->nat_log_blocks,
 	};
 }
 

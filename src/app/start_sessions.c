@@ -35,6 +35,7 @@ static_assert(CONFIG_IFACE_ADDRESSES_MAX <= PARSE_LOCAL_MAX &&
 #define PUNT_RING 1024
 #define USAGE_RING 4096
 #define BUFFER_RING 1024
+#define NAT_RING 4096
 #define SAMPLE_EVERY 256 // turns: under 1 % of a packet
 
 static int no_memory(const char *what)
@@ -205,6 +206,7 @@ static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *t
 		.meter_burst_us = c->sessions.rate_burst_us,
 		.usage_ring = USAGE_RING,
 		.buffer_ring = BUFFER_RING,
+		.nat_ring = NAT_RING,
 		.buffer_limits =
 			{
 				.packets = c->sessions.buffer_packets,
@@ -498,6 +500,7 @@ static int n4_make(struct upf *upf)
 	upf->control.buffered_ctx = upf;
 	upf->control.tunnel_lost = tunnel_lost;
 	upf->control.tunnel_lost_ctx = upf;
+	upf_nat_log_start(upf);
 	return apps_make(upf);
 }
 
@@ -532,6 +535,7 @@ void upf_sessions_free(struct upf *upf)
 	upf->control.buffered = NULL;
 	upf->control.tunnel_lost = NULL;
 	n4_free(upf->n4);
+	upf->n4 = NULL;
 	control_drain(&upf->control); // what the end of the sessions told the workers
 	neigh_free(upf->control.neigh);
 	workers_disconnect(upf->control.workers, upf->control.n_workers);

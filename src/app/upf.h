@@ -44,6 +44,7 @@ struct upf {
 	struct flow_profile_conf flow_profiles[CONFIG_NIS_MAX];
 	struct acl acls[FLOW_PROFILES]; // by network instance
 	struct nat_pools nat;
+	uint64_t nat_unlogged; // as it was last told
 
 	// Workers, neighbours, and the rings between them and the control thread.
 	struct control control;
@@ -81,6 +82,9 @@ void upf_acls_free(struct upf *upf);
 // After the locator; freed after the workers.
 int upf_nat_make(struct upf *upf);
 void upf_nat_free(struct upf *upf);
+// nat_log.c: from now on blocks of outside ports are logged as they come and go; what could not be is told of.
+void upf_nat_log_start(struct upf *upf);
+void upf_nat_log_lost(struct upf *upf);
 // start_sessions.c: tables, workers, N4.
 int upf_sessions_make(struct upf *upf);
 void upf_sessions_free(struct upf *upf);

@@ -184,6 +184,7 @@ struct config_ni {
 	uint32_t nat_blocks; // of a session
 	enum config_nat_mapping nat_mapping;
 	enum config_nat_filtering nat_filtering;
+	bool nat_log_blocks;
 };
 
 struct config_flows {

@@ -115,6 +115,13 @@ const struct schema_key schema_ni[] = {
 	 WORDS("endpoint_independent", "address_dependent", "address_and_port_dependent"),
 	 .help = "Who may send to a port that a UE has opened outside: anybody, addresses that it has sent to "
 		 "from there, or addresses and ports (RFC 4787 5)."},
+	{.name = "nat_log_blocks",
+	 .type = SCHEMA_BOOL,
+	 FIELD(config_ni, nat_log_blocks),
+	 .def = "true",
+	 .help = "A line of the log, of level info, for each block of ports that a UE gets, and one when it "
+		 "gives it back: UE, session, address and ports outside, times. Without these nobody can tell "
+		 "later whose a packet was (RFC 6888 4). Larger blocks make fewer lines."},
 	{.name = "flows",
 	 .type = SCHEMA_INT,
 	 FIELD(config_ni, flows),

@@ -56,11 +56,25 @@ static void errand_end(struct errand *errand, struct mail *mail)
 	call_end(call);
 }
 
+static uint64_t unlogged(const struct ctl_view *view)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < view->n_workers; i++)
+		n += stats_read(&view->workers[i]->stats.counter[COUNTER_nat_blocks_unlogged]);
+	return n;
+}
+
 static void page_end(struct errand *errand, bool more, uint64_t next)
 {
+	const struct ctl_view *view = errand->call->view;
 	struct reply *r = &errand->call->reply;
 
 	reply_table_close(r);
+	reply_uint(r, "logged",
+		   view->control ? stats_read(&view->control->counter[COUNTER_nat_blocks_logged])
+				 : 0);
+	reply_uint(r, "unlogged", unlogged(view));
 	if (more)
 		reply_seid(r, "next", (uint64_t)errand->worker << WORKER_SHIFT | next);
 	else

@@ -15,7 +15,8 @@ int nat_pool_init(struct nat_pool *pool, const struct nat_pool_conf *conf)
 	*pool = (struct nat_pool){.iface = conf->iface,
 				  .blocks_per_session = conf->blocks_per_session,
 				  .map_by_remote = conf->map_by_remote,
-				  .filter = conf->filter};
+				  .filter = conf->filter,
+				  .log_blocks = conf->log_blocks};
 	if (conf->addrs.addr.family != ADDR_V4 || conf->addrs.len < NAT_POOL_LEN_MIN ||
 	    !rte_is_power_of_2(ports) || ports < NAT_BLOCK_MIN || ports > NAT_BLOCK_MAX ||
 	    conf->blocks_per_session == 0 || conf->blocks_per_session > NAT_BLOCKS_MAX)

@@ -35,6 +35,7 @@ struct nat_pool_conf {
 	uint8_t blocks_per_session;
 	bool map_by_remote; // another outside port for each address that a UE's port sends to (RFC 4787 4.1)
 	enum nat_filter filter;
+	bool log_blocks; // tell who gets and gives back blocks (worker/nat_event.h)
 };
 
 struct nat_pool {
@@ -44,6 +45,7 @@ struct nat_pool {
 	uint8_t blocks_per_session;
 	bool map_by_remote;
 	enum nat_filter filter;
+	bool log_blocks;
 	uint16_t first, n_blocks; // of an address: the blocks that lie within its port range
 	struct session_ref *refs; // [n_addrs << (16 - shift)]: whose down line, {0, 0}: nobody's
 };

@@ -54,6 +54,11 @@ struct nat_place nat_block_place(const struct nat_ports *ports, uint32_t block)
 	};
 }
 
+uint16_t nat_block_last(const struct nat_ports *ports, uint32_t block)
+{
+	return (uint16_t)(nat_block_place(ports, block).port + (1u << ports->pool->shift) - 1);
+}
+
 unsigned nat_block_used(const struct nat_ports *ports, uint32_t block, enum nat_proto proto)
 {
 	const uint64_t *bits = bits_of(ports, block, proto);

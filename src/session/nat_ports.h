@@ -21,6 +21,7 @@ struct nat_block {
 	uint32_t slot;  // of the session that has it
 	uint16_t used;  // ports, of all protocols
 	uint16_t next;  // where the next look for a free port begins
+	uint64_t since; // when it was taken, for whoever says so
 	bool taken;     // a session has it
 	uint8_t unused; // the block does not exist: beyond the address's last
 };
@@ -29,6 +30,7 @@ struct nat_block {
 struct nat_session {
 	uint8_t n;
 	uint8_t profile; // whose pool they are of
+	rte_be32_t ue;   // likewise: whose they are
 	uint32_t blocks[NAT_BLOCKS_MAX];
 };
 
@@ -62,7 +64,8 @@ bool nat_port_take(struct nat_ports *ports, struct nat_session *session, struct 
 unsigned nat_port_give(struct nat_ports *ports, struct nat_session *session, enum nat_proto proto,
 		       const struct nat_place *place);
 
-// The first address and port of a block.
+// The address and first port of a block, and its last port.
 struct nat_place nat_block_place(const struct nat_ports *ports, uint32_t block);
+uint16_t nat_block_last(const struct nat_ports *ports, uint32_t block);
 // How many of its ports a protocol uses.
 unsigned nat_block_used(const struct nat_ports *ports, uint32_t block, enum nat_proto proto);

@@ -84,10 +84,24 @@ static void buffer_events(struct control *c, struct worker *w)
 	}
 }
 
+static void nat_events(struct control *c, struct worker *w)
+{
+	struct nat_event events[EVENT_BURST];
+	unsigned left = rte_ring_count(w->nat_events);
+	unsigned n;
+
+	while (left > 0 && (n = nat_events_take(w, events, EVENT_BURST)) > 0) {
+		for (unsigned i = 0; c->nat_block && i < n; i++)
+			c->nat_block(c->nat_block_ctx, w->id, &events[i]);
+		left -= n < left ? n : left;
+	}
+}
+
 static void events(void *ctx, struct worker *w)
 {
 	usage_events(ctx, w);
 	buffer_events(ctx, w);
+	nat_events(ctx, w);
 }
 
 void control_listen(struct control *c)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "neigh/neigh.h"
+#include "worker/nat_event.h"
 #include "worker/usage_mark.h"
 #include "worker/worker.h"
 
@@ -20,6 +21,9 @@ struct control {
 	// Takes word of packets that wait for a UE; NULL: nobody wants it.
 	void (*buffered)(void *ctx, unsigned worker, const struct buffer_event *event);
 	void *buffered_ctx;
+	// Takes word of blocks of outside ports; NULL: nobody wants it.
+	void (*nat_block)(void *ctx, unsigned worker, const struct nat_event *event);
+	void *nat_block_ctx;
 	// A peer does not know this tunnel of its; NULL: nobody wants to know.
 	void (*tunnel_lost)(void *ctx, uint32_t teid, const struct addr *peer);
 	void *tunnel_lost_ctx;

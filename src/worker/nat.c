@@ -9,6 +9,7 @@
 
 #include <rte_malloc.h>
 
+#include "worker/nat_event.h"
 #include "worker/worker.h"
 
 bool nat_serves(uint8_t proto)
@@ -157,6 +158,19 @@ static struct nat_mapping wanted_of(const struct worker *w, uint32_t number)
 	};
 }
 
+// The session has a block more. Its UE is told by the address that it was given, or the one that asks.
+static void block_got(struct worker *w, const struct nat_mapping *wanted, uint32_t block)
+{
+	struct nat_session *session = &w->nat.sessions[wanted->slot];
+	rte_be32_t ue = w->table.up[wanted->slot].up.ue_v4;
+
+	if (session->n == 1)
+		session->ue = ue ? ue : wanted->ue;
+	w->nat.ports[wanted->profile].blocks[block].since = w->now;
+	worker_count(w, COUNTER_nat_blocks_taken, 1);
+	nat_event_post(w, wanted->slot, block, true);
+}
+
 // 0: there is no port for it.
 static uint32_t mapping_new(struct worker *w, const struct nat_mapping *wanted)
 {
@@ -168,16 +182,15 @@ static uint32_t mapping_new(struct worker *w, const struct nat_mapping *wanted)
 	struct nat_place place;
 	struct flow_key key;
 	uint32_t number;
-	bool taken;
 
 	if (nat->used == nat->n || (session->n && session->profile != wanted->profile))
 		return 0;
 	session->profile = wanted->profile;
-	taken = nat_port_take(&nat->ports[wanted->profile], session, ref, proto_of(wanted->proto),
-			      wanted->ue_port, &place);
-	worker_count(w, COUNTER_nat_blocks_taken, session->n - blocks);
-	if (!taken)
+	if (!nat_port_take(&nat->ports[wanted->profile], session, ref, proto_of(wanted->proto),
+			   wanted->ue_port, &place))
 		return 0;
+	if (session->n > blocks)
+		block_got(w, wanted, place.block);
 	number = nat->free[nat->n - ++nat->used];
 	nat->mappings[number] = *wanted;
 	nat->mappings[number].outside = place.addr;
@@ -198,14 +211,16 @@ static void mapping_end(struct worker *w, uint32_t number)
 	struct nat_session *session = &nat->sessions[m->slot];
 	const struct nat_place place = {m->block, m->outside, m->port};
 	struct flow_key key = inside_key(m);
-	unsigned blocks = session->n;
 
 	flow_index_del(&nat->inside, hash_of(w, &key), number);
 	key = outside_key(m);
 	flow_index_del(&nat->outside, hash_of(w, &key), number);
-	blocks -= nat_port_give(&nat->ports[m->profile], session, proto_of(m->proto), &place);
+	if (nat->ports[m->profile].blocks[m->block].used == 1) { // the block goes with it
+		nat_event_post(w, m->slot, m->block, false);
+		worker_count(w, COUNTER_nat_blocks_given, 1);
+	}
+	nat_port_give(&nat->ports[m->profile], session, proto_of(m->proto), &place);
 	nat->free[nat->n - nat->used--] = number;
-	worker_count(w, COUNTER_nat_blocks_given, blocks);
 	worker_count(w, COUNTER_nat_mappings_ended, 1);
 }
 

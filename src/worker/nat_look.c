@@ -19,7 +19,7 @@ static void row_fill(const struct worker *w, const struct nat_ports *ports, uint
 		.ue = w->table.up[slot].up.ue_v4,
 		.outside = place.addr,
 		.first = place.port,
-		.last = (uint16_t)(place.port + (1u << ports->pool->shift) - 1),
+		.last = nat_block_last(ports, block),
 	};
 	for (unsigned i = 0; i < NAT_PROTOS; i++)
 		ret->used[i] = (uint16_t)nat_block_used(ports, block, i);

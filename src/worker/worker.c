@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/rand.h"
+#include "worker/nat_event.h"
 #include "worker/ring.h"
 #include "worker/usage_mark.h"
 
@@ -71,10 +72,11 @@ struct worker *worker_new(const struct worker_conf *conf)
 	w->inject = ring_new(conf->punt_ring, sizeof(void *), conf->socket);
 	w->usage_events = ring_new(conf->usage_ring, sizeof(struct usage_event), conf->socket);
 	w->buffer_events = ring_new(conf->buffer_ring, sizeof(struct buffer_event), conf->socket);
+	w->nat_events = ring_new(conf->nat_ring, sizeof(struct nat_event), conf->socket);
 	w->mailbox.to_worker = ring_new(conf->mail_ring, sizeof(void *), conf->socket);
 	w->mailbox.to_control = ring_new(conf->mail_ring, sizeof(void *), conf->socket);
 	if (!w->peers || !w->tx || !w->handoff_out || !w->punt || !w->inject || !w->usage_events ||
-	    !w->buffer_events ||
+	    !w->buffer_events || !w->nat_events ||
 	    buffers_init(&w->buffers, &conf->buffer_limits, conf->buffer_pool, conf->n_slots,
 			 conf->socket) != 0 ||
 	    flows_init(&w->flows, &conf->flows, conf->n_slots, now, conf->socket) != 0 ||
@@ -117,6 +119,7 @@ void worker_free(struct worker *w)
 	rte_free(w->inject);
 	rte_free(w->usage_events);
 	rte_free(w->buffer_events);
+	rte_free(w->nat_events);
 	rte_free(w->mailbox.to_worker);
 	rte_free(w->mailbox.to_control);
 	rte_free(w);

@@ -115,6 +115,7 @@ struct worker {
 	struct rte_ring *inject;        // the other way round
 	struct rte_ring *usage_events;  // this worker produces (worker/usage_mark.h)
 	struct rte_ring *buffer_events; // likewise (worker/buffer.h)
+	struct rte_ring *nat_events;    // likewise (worker/nat_event.h)
 	struct buffers buffers;
 	struct mbuf_list again; // packets that go on at the end of the turn (worker/again.h)
 	struct flows flows;
@@ -139,8 +140,8 @@ struct worker {
 struct worker_conf {
 	unsigned id, n_workers;
 	uint32_t n_slots, n_tunnels, n_peers;
-	uint32_t handoff_ring, punt_ring, mail_ring, usage_ring,
-		buffer_ring; // entries, powers of two
+	uint32_t handoff_ring, punt_ring, mail_ring, usage_ring, buffer_ring,
+		nat_ring; // entries, powers of two
 	unsigned burst;
 	uint32_t meter_burst_us; // what a QER lets pass at once, as a time at its rate
 	bool sleep;

@@ -300,6 +300,7 @@ static void make_workers(struct rig *rig)
 			.acls = rig->conf.acl,
 			.nat = rig->conf.nat ? &rig->nat : NULL,
 			.buffer_ring = 64,
+			.nat_ring = rig->conf.nat_ring,
 			.buffer_limits = rig->conf.buffers,
 			.buffer_pool = rig->buffer_pools[i] = buffer_pool_new(rig),
 		};
@@ -374,6 +375,7 @@ static void conf_fill(const struct rig_conf *given, struct rig_conf *ret)
 	ret->handoff_ring = given->handoff_ring ? given->handoff_ring : 1024;
 	ret->punt_ring = given->punt_ring ? given->punt_ring : 256;
 	ret->mail_ring = given->mail_ring ? given->mail_ring : 256;
+	ret->nat_ring = given->nat_ring ? given->nat_ring : 1024;
 	ret->n_peers = given->n_peers ? given->n_peers : 64;
 	ret->hold_packets = given->hold_packets ? given->hold_packets : 8;
 	ret->mbufs = given->mbufs ? given->mbufs : 8192;

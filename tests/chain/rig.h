@@ -56,6 +56,7 @@ struct rig_conf {
 	uint32_t n_slots, n_tunnels;   // a worker
 	uint32_t handoff_ring;         // 0: 1024
 	uint32_t punt_ring, mail_ring; // 0: 256
+	uint32_t nat_ring;             // 0: 1024
 	unsigned n_peers;              // 0: 64
 	unsigned hold_packets;         // 0: 8
 	struct gtpu_path_conf path;    // echoes: none but when asked for

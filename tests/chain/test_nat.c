@@ -1,241 +1,11 @@
 // NAT44 through the whole data path: what the network sees of a UE, what comes back to it, who else gets in, what ends
 // by name; fragments, ICMP errors about both directions' packets, echo, from UE to UE; ports that go back.
 //
-// The test's thread, with warped time. Each packet that leaves is held against sums made anew.
+// The test's thread, with warped time. Each packet that leaves is held against sums made anew (nat_kit.h).
 
-#include <stdlib.h>
+#include "nat_kit.h"
 
-#include "base/clock.h"
-#include "chain.h"
-#include "fragments.h"
-#include "l4_sum.h"
-#include "packet/icmp.h"
-#include "pipeline/pipeline.h"
-#include "service/flow_handler.h"
-#include "worker/nat_packet.h"
-
-#define SERVICES_NAT                                                                               \
-	(SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) | SERVICE_MASK(nat_in) |                  \
-	 SERVICE_MASK(nat_out))
-#define POOL "198.51.100.0"
 #define OTHER "203.0.113.9" // another server
-#define ICMP_RATE 1000
-
-static struct nat_pool_conf pool_of(uint8_t len)
-{
-	struct nat_pool_conf conf = {.addrs = {.len = len},
-				     .iface = RIG_N6,
-				     .port_low = 1024,
-				     .port_high = UINT16_MAX,
-				     .block_ports = 64,
-				     .blocks_per_session = 2};
-
-	conf.addrs.addr = rig_addr(POOL);
-	return conf;
-}
-
-static struct rig *nat_rig(unsigned n_workers, const struct nat_pool_conf *pool)
-{
-	struct rig_conf conf = {
-		.n_workers = n_workers,
-		.n_slots = 64,
-		.n_tunnels = 16,
-		.services = SERVICES_NAT,
-		.nat = pool,
-		.icmp = ICMP_RATE,
-		.flow_profile = {.handlers = {[FLOW_CASE_UNKNOWN_PROTOCOL] = FLOW_HANDLER_flow,
-					      [FLOW_CASE_ICMP_ERROR] = FLOW_HANDLER_flow}},
-		.gather = {.datagrams = 16, .of_one = 4, .pieces = 64, .ms = 1000}};
-
-	return chain_rig_stopped(&conf);
-}
-
-static struct nat *nat_of(const struct rig *rig, unsigned worker)
-{
-	return &rig->control.workers[worker]->nat;
-}
-
-static uint32_t mappings(const struct rig *rig)
-{
-	uint32_t n = 0;
-
-	for (unsigned i = 0; i < rig->conf.n_workers; i++)
-		n += nat_of(rig, i)->used;
-	return n;
-}
-
-// All flows end: so do all mappings, and all blocks are free.
-static void nat_end(struct rig *rig)
-{
-	const struct nat_pool *pool = &rig->nat.pools[0];
-
-	rig_settle(rig);
-	CU_ASSERT_EQUAL(mappings(rig), 0);
-	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_mappings_made),
-			rig_count(rig, COUNTER_nat_mappings_ended));
-	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_blocks_taken),
-			rig_count(rig, COUNTER_nat_blocks_given));
-	for (uint32_t i = 0; i < pool->n_addrs << (16 - pool->shift); i++)
-		CU_ASSERT_EQUAL(pool->refs[i].check, 0);
-	rig_end(rig);
-}
-
-static void warp_ms(struct rig *rig, int64_t ms)
-{
-	clock_warp_ns(ms * (int64_t)NS_PER_MS);
-	rig_settle(rig);
-}
-
-// --- packets ---------------------------------------------------------------------------------------------
-
-// An end of a packet.
-struct end {
-	rte_be32_t addr;
-	uint16_t port;
-};
-
-static struct end end_of(const char *addr, uint16_t port)
-{
-	return (struct end){rig_addr(addr).v4, port};
-}
-
-static struct end ue_end(const struct rig_session *s, uint16_t port)
-{
-	return (struct end){s->ue_v4.v4, port};
-}
-
-static bool end_eq(struct end a, struct end b)
-{
-	return a.addr == b.addr && a.port == b.port;
-}
-
-static bool is_outside(const struct rig *rig, struct end end)
-{
-	return nat_pool_has(&rig->nat.pools[0], end.addr) && end.port >= 1024;
-}
-
-// A user packet and what it says.
-struct packet {
-	uint32_t bytes; // 0: there is none
-	struct end from, to;
-	uint8_t proto;
-	uint8_t ip[RIG_FRAME_MAX];
-};
-
-// Also where UDP has none.
-static bool l4_right(const struct packet *p)
-{
-	return (p->proto == IPPROTO_UDP && be16_get(p->ip + IP4_BYTES + 6) == 0) ||
-	       l4_sum_right(p->ip);
-}
-
-static void packet_read(struct packet *p)
-{
-	const struct ip4_head *ip = (const struct ip4_head *)p->ip;
-	const uint8_t *l4 = p->ip + IP4_BYTES;
-
-	p->proto = ip->proto;
-	p->from = (struct end){ip->src, be16_get(l4 + (ip->proto == IPPROTO_ICMP ? 4 : 0))};
-	p->to = (struct end){ip->dst, be16_get(l4 + (ip->proto == IPPROTO_ICMP ? 4 : 2))};
-}
-
-// The next packet that left towards the network, or towards UEs. It is sound, but that a fragment's L4 is not looked at.
-static struct packet packet_recv(struct rig *rig, bool up)
-{
-	uint8_t frame[RIG_FRAME_MAX];
-	struct packet p = {0};
-	uint32_t at = up ? ETH_BYTES : rig_user_at(rig, 1);
-	size_t bytes = rig_recv(rig, up ? RIG_N6 : RIG_N3, frame);
-
-	if (bytes == 0)
-		return p;
-	p.bytes = (uint32_t)bytes - at;
-	memcpy(p.ip, frame + at, p.bytes);
-	packet_read(&p);
-	CU_ASSERT_EQUAL(ip4_check((const struct ip4_head *)p.ip, p.bytes), DROP_NONE);
-	if (!(((const struct ip4_head *)p.ip)->fragment & RTE_BE16(IP4_MORE | IP4_OFFSET_MASK)))
-		CU_ASSERT_TRUE(l4_right(&p));
-	return p;
-}
-
-// One of `payload` bytes behind its L4 header.
-static struct packet packet_of(uint8_t proto, struct end from, struct end to, uint32_t payload)
-{
-	uint32_t head = proto == IPPROTO_TCP ? 20 : 8;
-	struct packet p = {.bytes = IP4_BYTES + head + payload, .from = from, .to = to};
-	uint8_t *l4 = p.ip + IP4_BYTES;
-
-	p.proto = proto;
-	ip4_write((struct ip4_head *)p.ip, from.addr, to.addr, proto, head + payload);
-	for (uint32_t i = 0; i < payload; i++)
-		l4[head + i] = (uint8_t)(i * 3 + 1);
-	if (proto == IPPROTO_ICMP) {
-		l4[0] = ICMP4_TYPE_ECHO;
-		be16_put(l4 + 4, from.port);
-	} else {
-		be16_put(l4, from.port);
-		be16_put(l4 + 2, to.port);
-	}
-	if (proto == IPPROTO_TCP)
-		be16_put(l4 + 12, 0x5010);
-	else if (proto == IPPROTO_UDP)
-		be16_put(l4 + 4, (uint16_t)(head + payload));
-	l4_sum_write(p.ip);
-	return p;
-}
-
-// Makes an echo request the reply to it.
-static void as_reply(struct packet *p)
-{
-	uint8_t *icmp = p->ip + IP4_BYTES;
-	uint16_t cksum = cksum_update16(word16_get(icmp + 2), RTE_BE16(ICMP4_TYPE_ECHO << 8), 0);
-
-	icmp[0] = ICMP4_TYPE_REPLY;
-	memcpy(icmp + 2, &cksum, sizeof(cksum));
-}
-
-// As a frame of the session from the gNB, or from the network.
-static void packet_send(struct rig *rig, const struct rig_session *s, bool up, unsigned via,
-			const struct packet *p)
-{
-	const struct rig_flow any = {.proto = IPPROTO_UDP, .ttl = 64, .qfi = 1};
-	uint8_t frame[RIG_FRAME_MAX];
-	uint32_t at = up ? rig_user_at(rig, 1) : ETH_BYTES;
-
-	chain_frame(rig, s, up, &any, frame);
-	memcpy(frame + at, p->ip, p->bytes);
-	if (up) {
-		be16_put(frame + rig_gtpu_at(rig) + 2,
-			 (uint16_t)(at - rig_gtpu_at(rig) - GTPU_BYTES + p->bytes));
-		rig_outer_write(rig, GTPU_PORT, at - rig_gtpu_at(rig) + p->bytes, frame);
-	}
-	rig_send(rig, up ? RIG_N3 : RIG_N6, via, frame, at + p->bytes);
-	rig_settle(rig);
-}
-
-// Sends one from a port of the UE and gives what left to the network.
-static struct packet go_up(struct rig *rig, const struct rig_session *s, uint8_t proto,
-			   uint16_t port, struct end to)
-{
-	struct packet p = packet_of(proto, ue_end(s, port), to, 40);
-
-	packet_send(rig, s, true, 0, &p);
-	return packet_recv(rig, true);
-}
-
-// Sends one from the network to an end outside, and gives what the UE got.
-static struct packet go_down(struct rig *rig, const struct rig_session *s, uint8_t proto,
-			     struct end from, struct end to, unsigned via)
-{
-	struct packet p = packet_of(proto, from, to, 40);
-
-	if (proto == IPPROTO_ICMP)
-		p = packet_of(proto, (struct end){from.addr, to.port}, to, 40);
-	if (proto == IPPROTO_ICMP)
-		as_reply(&p);
-	packet_send(rig, s, false, via, &p);
-	return packet_recv(rig, false);
-}
 
 // --- both directions -------------------------------------------------------------------------------------
 
@@ -454,6 +224,130 @@ static void test_eviction(void)
 	CU_ASSERT_EQUAL(rig_drops(rig, DROP_nat_no_port), 0);
 	rig_session_del(rig, &s);
 	nat_end(rig);
+}
+
+// --- word of blocks --------------------------------------------------------------------------------------
+
+#define TOLD_MAX 64
+
+struct told {
+	unsigned n;
+	unsigned workers[TOLD_MAX];
+	struct nat_event events[TOLD_MAX];
+};
+
+static void hear(void *ctx, unsigned worker, const struct nat_event *event)
+{
+	struct told *told = ctx;
+
+	CU_ASSERT_FATAL(told->n < TOLD_MAX);
+	told->workers[told->n] = worker;
+	told->events[told->n++] = *event;
+}
+
+static void listen_to(struct rig *rig, struct told *told)
+{
+	*told = (struct told){0};
+	rig->control.nat_block = hear;
+	rig->control.nat_block_ctx = told;
+}
+
+// The last word is of this session, its block with the port, and of now.
+static void check_word(const struct told *told, const struct rig_session *s, struct end outside,
+		       bool got, uint64_t since)
+{
+	const struct nat_event *e = &told->events[told->n - 1];
+
+	CU_ASSERT_EQUAL(e->got, got);
+	CU_ASSERT_EQUAL(e->slot, s->slot.index);
+	CU_ASSERT_EQUAL(told->workers[told->n - 1], s->slot.owner);
+	CU_ASSERT_EQUAL(e->ue, s->ue_v4.v4);
+	CU_ASSERT_EQUAL(e->outside, outside.addr);
+	CU_ASSERT_TRUE(e->first <= outside.port && outside.port <= e->last);
+	CU_ASSERT_EQUAL(e->last - e->first, 63);
+	CU_ASSERT_EQUAL(e->first % 64, 0);
+	CU_ASSERT_EQUAL(e->since, since);
+	CU_ASSERT_EQUAL(e->now, clock_now_ns() * METER_UNITS_PER_NS);
+}
+
+// Each block is told of when it comes and when it goes, with its session: by time, with the session.
+static void told_row(unsigned n_workers)
+{
+	struct nat_pool_conf pool = pool_of(32);
+	struct end server = end_of(RIG_SERVER, 53), first, second = {0};
+	struct rig_session s;
+	struct told told;
+	struct rig *rig;
+	uint64_t since;
+
+	pool.log_blocks = true;
+	rig = nat_rig(n_workers, &pool);
+	listen_to(rig, &told);
+	chain_session_add(rig, 0, NULL, &s);
+	first = go_up(rig, &s, IPPROTO_UDP, 5000, server).from;
+	since = clock_now_ns() * METER_UNITS_PER_NS;
+	CU_ASSERT_EQUAL_FATAL(told.n, 1);
+	check_word(&told, &s, first, true, since);
+	for (uint16_t i = 1; i <= 32; i++) // one more of this parity than the block has
+		second = go_up(rig, &s, IPPROTO_UDP, (uint16_t)(20000 + 2 * i), server).from;
+	CU_ASSERT_EQUAL_FATAL(told.n, 2);
+	check_word(&told, &s, second, true, since);
+	warp_ms(rig, RIG_EMBRYONIC_MS - 100);
+	go_up(rig, &s, IPPROTO_UDP, 5000, server);
+	CU_ASSERT_EQUAL(told.n, 2);
+	warp_ms(rig, 200);
+	CU_ASSERT_EQUAL_FATAL(told.n, 3);
+	check_word(&told, &s, second, false, since);
+	rig_session_del(rig, &s);
+	CU_ASSERT_EQUAL_FATAL(told.n, 4);
+	check_word(&told, &s, first, false, since);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_blocks_unlogged), 0);
+	nat_end(rig);
+}
+
+static void test_told(void)
+{
+	told_row(1);
+	told_row(2);
+}
+
+// What the ring does not take is counted, and keeps no packet; where nobody wants to know, nothing is told.
+static void lost_row(bool wanted)
+{
+	struct nat_pool_conf pool = pool_of(30);
+	struct rig_conf conf = nat_conf(1, &pool);
+	struct packet p;
+	struct rig_session s[8];
+	struct told told;
+	struct rig *rig;
+
+	pool.log_blocks = wanted;
+	conf.nat_ring = 4; // 3 events
+	rig = chain_rig_stopped(&conf);
+	listen_to(rig, &told);
+	for (unsigned i = 0; i < 8; i++)
+		rig_session_add(rig, i, NULL, &s[i]);
+	rig_resolve(rig);
+	for (unsigned i = 0; i < 8; i++) {
+		p = packet_of(IPPROTO_UDP, ue_end(&s[i], 5000), end_of(RIG_SERVER, 53), 40);
+		packet_post(rig, &s[i], true, 0, &p);
+	}
+	rig_settle(rig); // all in one turn
+	CU_ASSERT_EQUAL(chain_drain(rig, RIG_N6), 8);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_blocks_taken), 8);
+	CU_ASSERT_EQUAL(told.n, wanted ? 3 : 0);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_blocks_unlogged), wanted ? 5 : 0);
+	for (unsigned i = 0; i < 8; i++)
+		rig_session_del(rig, &s[i]); // one after the other: there is room
+	CU_ASSERT_EQUAL(told.n, wanted ? 3 + 8 : 0);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_blocks_unlogged), wanted ? 5 : 0);
+	nat_end(rig);
+}
+
+static void test_lost(void)
+{
+	lost_row(true);
+	lost_row(false);
 }
 
 // Protocols without ports, and errors about nothing known, do not leave.
@@ -860,6 +754,8 @@ static CU_TestInfo tests[] = {
 	{"mapping and filtering", test_modes},
 	{"no port left", test_exhausted},
 	{"ports of evicted flows", test_eviction},
+	{"word of blocks", test_told},
+	{"word that is lost, or not wanted", test_lost},
 	{"what cannot be translated", test_unsupported},
 	{"fragments", test_fragments},
 	{"ICMP errors", test_errors},

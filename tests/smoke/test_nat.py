@@ -6,7 +6,9 @@ What becomes of each packet in all cases is tests/chain/test_nat.c's.
 import contextlib
 import ipaddress
 import json
+import re
 import socket
+import time
 
 import pytest
 from kit import topology, tshark
@@ -95,6 +97,28 @@ def check_errors(laid):
     assert f"From {topology.N6_UPF}" in done.stdout and "exceeded" in done.stdout, done.stdout
 
 
+def block_lines(daemon, word, outside):
+    """The log's lines of the UE's blocks with this address and port outside, as words and values."""
+    pattern = re.compile(
+        rf"info: NAT: block {word}: UE {UE} of (?P<ni>\S+), SEID (?P<seid>0x[0-9a-f]+), "
+        rf"outside {outside[0]} ports (?P<first>\d+)-(?P<last>\d+), worker (?P<worker>\d+), "
+        r"from (?P<since>\S+Z)(?: to (?P<until>\S+Z))?$", re.MULTILINE)
+    found = [match.groupdict() for match in pattern.finditer(daemon.log(lines=None))]
+    return [row for row in found if int(row["first"]) <= outside[1] <= int(row["last"])]
+
+
+def check_logged(daemon, held, outside):
+    """The block's beginning and end are in the log, each a line, with the same session and times in order."""
+    [begun] = block_lines(daemon, "allocated", outside)
+    [ended] = block_lines(daemon, "released", outside)
+    assert begun["ni"] == "internet" and begun["until"] is None
+    assert (int(begun["first"]), int(begun["last"]), int(begun["worker"]),
+            int(begun["seid"], 16)) == \
+        (held["first_port"], held["last_port"], held["worker"], int(held["seid"], 16))
+    assert {**ended, "until": None} == begun
+    assert begun["since"] <= ended["until"] <= time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 def check_judged(laid, frames):
     """What the daemon sent on N6 is sound, and tells of no UE's address, in quotes neither."""
     sums = [word for name in JUDGED for word in ("-o", name)]
@@ -133,7 +157,10 @@ def test_traffic(network, mode, workers, tmp_path):
                 for way in ((), ("-R",)):
                     rate = rate_bps(network, *way)
                     assert rate > RATE_BPS, f"{way}: {rate / 1e6:.1f} Mb/s, {daemon.drops()}"
-        assert daemon.ctl("show", "nat") == {"blocks": [], "next": None}
+        shown = daemon.ctl("show", "nat")
+        assert (shown["blocks"], shown["next"], shown["unlogged"]) == ([], None, 0)
+        assert shown["logged"] == len(re.findall("NAT: block", daemon.log(lines=None)))
+        check_logged(daemon, held[0], (address, port))
         assert not ping(network.dn, address)
 
 
@@ -142,7 +169,8 @@ def test_traffic(network, mode, workers, tmp_path):
 def test_filtering(network, mode, workers, tmp_path, filtering):
     """Who may send to a port that a UE has opened."""
     network.dn.address("n6", "10.10.6.9/24")
-    with natted(network, mode, workers, tmp_path, nat_filtering=filtering) as daemon:
+    with natted(network, mode, workers, tmp_path, nat_filtering=filtering,
+                nat_log_blocks=False) as daemon:
         with Sim(network, tmp_path, "attach"), core_socket(network, 4000) as core, \
                 ue_socket(network) as ue:
             ue.sendto(b"hello", (topology.N6_DN, 4000))
@@ -160,3 +188,4 @@ def test_filtering(network, mode, workers, tmp_path, filtering):
                                  "the drop")
             core.sendto(b"you", outside)
             assert ue.recv(100) == b"you"
+            assert daemon.ctl("show", "nat")["logged"] == 0 and "NAT: block" not in daemon.log(None)

@@ -201,6 +201,7 @@ static inline void kit_workers_open(const struct kit_conf *conf)
 			.meter_burst_us = 10000,
 			.usage_ring = 1024,
 			.buffer_ring = 64,
+			.nat_ring = 64,
 			.arena = &kit.arena,
 			.locator = kit.locator,
 			.teids = &kit.scheme,

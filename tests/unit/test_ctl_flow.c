@@ -315,7 +315,8 @@ static void test_nat(void)
 	int status;
 
 	open_all();
-	CU_ASSERT_STRING_EQUAL(ask("show nat", &status), "{\"blocks\":[],\"next\":null}\n");
+	CU_ASSERT_STRING_EQUAL(ask("show nat", &status),
+			       "{\"blocks\":[],\"logged\":0,\"unlogged\":0,\"next\":null}\n");
 	conf.addrs.addr = addr_v4(RTE_BE32(0xc6336400));
 	CU_ASSERT_EQUAL_FATAL(nat_pool_init(&pools.pools[0], &conf), 0);
 	for (unsigned i = 0; i < WORKERS; i++) {
