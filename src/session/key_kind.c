@@ -11,9 +11,6 @@
 #include "base/addr.h"
 #include "packet/icmp.h"
 
-#define ECHO_BY_UE 1 // remote_port of an echo: who asks
-#define ECHO_BY_REMOTE 2
-
 static bool is_icmp(uint8_t proto)
 {
 	return proto == IPPROTO_ICMP || proto == IPPROTO_ICMPV6;
@@ -149,13 +146,13 @@ static bool echo_extract(const struct pkt *p, const uint8_t *user, struct flow_k
 	if ((p->flags & PKT_F_NO_L4) || !(asks || answers) || at + ICMP_BYTES > p->user_bytes)
 		return false;
 	key->ue_port = be16_get(user + at + 4);
-	key->remote_port = asks ? ECHO_BY_UE : ECHO_BY_REMOTE;
+	key->remote_port = asks ? KEY_ECHO_BY_UE : KEY_ECHO_BY_REMOTE;
 	return true;
 }
 
 static void echo_normalise(struct flow_key *key, bool v6)
 {
-	key->remote_port ^= ECHO_BY_UE ^ ECHO_BY_REMOTE;
+	key->remote_port ^= KEY_ECHO_BY_UE ^ KEY_ECHO_BY_REMOTE;
 }
 
 static bool echo_is(const struct flow_key *key)
@@ -167,7 +164,7 @@ static void echo_print(const struct flow_key *key, bool v6, struct strbuf *ue,
 		       struct strbuf *remote)
 {
 	addresses_print(key, v6, ue, remote);
-	strbuf_printf(key->remote_port == ECHO_BY_UE ? ue : remote, " id %u", key->ue_port);
+	strbuf_printf(key->remote_port == KEY_ECHO_BY_UE ? ue : remote, " id %u", key->ue_port);
 }
 
 // --- pair ------------------------------------------------------------------------------------------------

@@ -24,6 +24,9 @@ enum key_kind_own {
 	KEY_KINDS_OWN
 };
 
+#define KEY_ECHO_BY_UE 1 // remote_port of an echo: who asks
+#define KEY_ECHO_BY_REMOTE 2
+
 #define KEY_KIND_FLOWS KEY_KIND_pair // from this one on they lead to flows
 #define KEY_KINDS_BROUGHT 8          // that services may bring
 #define KEY_KINDS (KEY_KINDS_OWN + KEY_KINDS_BROUGHT)
