@@ -23,9 +23,10 @@ static unsigned words_of(const struct nat_ports *ports)
 	return (1u << ports->pool->shift) / 64;
 }
 
-static uint64_t *bits_of(const struct nat_ports *ports, uint32_t block, enum nat_proto proto)
+// Where the words of a block's protocol are, in `bits` and in `resting`.
+static size_t words_at(const struct nat_ports *ports, uint32_t block, enum nat_proto proto)
 {
-	return &ports->bits[((size_t)block * NAT_PROTOS + proto) * words_of(ports)];
+	return ((size_t)block * NAT_PROTOS + proto) * words_of(ports);
 }
 
 static uint32_t addr_of(const struct nat_ports *ports, uint32_t block)
@@ -61,7 +62,7 @@ uint16_t nat_block_last(const struct nat_ports *ports, uint32_t block)
 
 unsigned nat_block_used(const struct nat_ports *ports, uint32_t block, enum nat_proto proto)
 {
-	const uint64_t *bits = bits_of(ports, block, proto);
+	const uint64_t *bits = &ports->bits[words_at(ports, block, proto)];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < words_of(ports); i++)
@@ -71,6 +72,19 @@ unsigned nat_block_used(const struct nat_ports *ports, uint32_t block, enum nat_
 
 // --- making and freeing ----------------------------------------------------------------------------------
 
+static uint64_t *words_new(const struct nat_ports *ports, const char *name, int socket)
+{
+	return rte_zmalloc_socket(name, words_at(ports, ports->n, 0) * sizeof(uint64_t),
+				  RTE_CACHE_LINE_SIZE, socket);
+}
+
+// Behind those of its address that are free already.
+static void block_free(struct nat_ports *ports, uint32_t block)
+{
+	link_join(ports->free, block, ports->n + addr_of(ports, block));
+	ports->n_free++;
+}
+
 int nat_ports_init(struct nat_ports *ports, const struct nat_pool *pool, unsigned worker,
 		   unsigned n_workers, int socket)
 {
@@ -79,21 +93,21 @@ int nat_ports_init(struct nat_ports *ports, const struct nat_pool *pool, unsigne
 	ports->n = ports->per_addr * pool->n_addrs;
 	ports->blocks = rte_zmalloc_socket("nat_blocks", ports->n * sizeof(*ports->blocks),
 					   RTE_CACHE_LINE_SIZE, socket);
-	ports->bits = rte_zmalloc_socket(
-		"nat_bits", (size_t)ports->n * NAT_PROTOS * words_of(ports) * sizeof(uint64_t),
-		RTE_CACHE_LINE_SIZE, socket);
-	ports->free_of = rte_zmalloc_socket("nat_free", pool->n_addrs * sizeof(*ports->free_of),
-					    RTE_CACHE_LINE_SIZE, socket);
-	if (!ports->blocks || !ports->bits || !ports->free_of) {
+	ports->bits = words_new(ports, "nat_bits", socket);
+	ports->resting = words_new(ports, "nat_resting", socket);
+	ports->free = rte_zmalloc_socket("nat_free",
+					 (ports->n + pool->n_addrs) * sizeof(*ports->free),
+					 RTE_CACHE_LINE_SIZE, socket);
+	if (!ports->blocks || !ports->bits || !ports->resting || !ports->free) {
 		nat_ports_fini(ports);
 		return -ENOMEM;
 	}
+	for (uint32_t i = 0; i < ports->n + pool->n_addrs; i++)
+		link_alone(ports->free, i);
 	for (uint32_t i = 0; i < ports->n; i++) {
 		ports->blocks[i].unused = number_of(ports, i) >= pool->n_blocks;
-		if (ports->blocks[i].unused)
-			continue;
-		ports->free_of[addr_of(ports, i)]++;
-		ports->n_free++;
+		if (!ports->blocks[i].unused)
+			block_free(ports, i);
 	}
 	return 0;
 }
@@ -102,7 +116,8 @@ void nat_ports_fini(struct nat_ports *ports)
 {
 	rte_free(ports->blocks);
 	rte_free(ports->bits);
-	rte_free(ports->free_of);
+	rte_free(ports->resting);
+	rte_free(ports->free);
 	*ports = (struct nat_ports){0};
 }
 
@@ -124,14 +139,13 @@ static bool block_with(const struct nat_ports *ports, uint32_t addr, uint16_t po
 	return block_is_free(ports, *ret);
 }
 
-static bool block_any(struct nat_ports *ports, uint32_t addr, uint32_t *ret)
+// The one of this address that has been free for longest.
+static bool block_any(const struct nat_ports *ports, uint32_t addr, uint32_t *ret)
 {
-	for (uint32_t i = 0; ports->free_of[addr] && i < ports->per_addr; i++) {
-		*ret = addr * ports->per_addr + (ports->turn + i) % ports->per_addr;
-		if (block_is_free(ports, *ret))
-			return true;
-	}
-	return false;
+	uint32_t head = ports->n + addr;
+
+	*ret = ports->free[head].next;
+	return *ret != head;
 }
 
 // For a session that has none: the one with the port that is wanted, at whichever address it is free.
@@ -182,11 +196,9 @@ static bool block_take(struct nat_ports *ports, struct nat_session *session, str
 	}
 	ports->turn++;
 	ports->n_free--;
-	ports->free_of[addr_of(ports, block)]--;
-	ports->blocks[block] =
-		(struct nat_block){.slot = session_ref_index(ref),
-				   .taken = true,
-				   .next = (uint16_t)(ports->turn % (1u << ports->pool->shift))};
+	link_leave(ports->free, block);
+	ports->blocks[block].slot = session_ref_index(ref);
+	ports->blocks[block].taken = true;
 	session->blocks[session->n++] = block;
 	word_write(word_of(ports, block), ref);
 	return true;
@@ -197,9 +209,8 @@ static void block_give(struct nat_ports *ports, struct nat_session *session, uin
 	unsigned i = 0;
 
 	word_write(word_of(ports, block), (struct session_ref){0, 0});
-	ports->blocks[block] = (struct nat_block){0};
-	ports->n_free++;
-	ports->free_of[addr_of(ports, block)]++;
+	ports->blocks[block].taken = false;
+	block_free(ports, block);
 	while (session->blocks[i] != block)
 		i++;
 	session->blocks[i] = session->blocks[--session->n];
@@ -212,7 +223,8 @@ static void port_mark(struct nat_ports *ports, enum nat_proto proto, uint32_t bl
 {
 	*ret = nat_block_place(ports, block);
 	ret->port = (uint16_t)(ret->port + at);
-	bits_of(ports, block, proto)[at / 64] |= 1ull << at % 64;
+	ports->bits[words_at(ports, block, proto) + at / 64] |= 1ull << at % 64;
+	ports->resting[words_at(ports, block, proto) + at / 64] &= ~(1ull << at % 64);
 	ports->blocks[block].used++;
 }
 
@@ -225,7 +237,7 @@ static bool port_exact(struct nat_ports *ports, const struct nat_session *sessio
 		uint32_t block = session->blocks[i];
 
 		if (nat_block_place(ports, block).port != wanted - at ||
-		    bits_of(ports, block, proto)[at / 64] >> at % 64 & 1)
+		    ports->bits[words_at(ports, block, proto) + at / 64] >> at % 64 & 1)
 			continue;
 		port_mark(ports, proto, block, at, ret);
 		return true;
@@ -233,36 +245,54 @@ static bool port_exact(struct nat_ports *ports, const struct nat_session *sessio
 	return false;
 }
 
-// The next free port of a block, from where the last look ended.
-static bool port_next(struct nat_ports *ports, uint32_t block, enum nat_proto proto,
-		      uint16_t wanted, enum parity parity, struct nat_place *ret)
+// The next port of a block that is free and does not rest.
+static bool port_next(struct nat_ports *ports, uint32_t block, enum nat_proto proto, uint64_t fits,
+		      struct nat_place *ret)
 {
-	const uint64_t *bits = bits_of(ports, block, proto);
-	uint64_t fits = parity == PARITY_ANY ? ~0ull : wanted % 2 ? ~EVEN : EVEN;
-	unsigned from = ports->blocks[block].next, words = words_of(ports);
+	const uint64_t *bits = &ports->bits[words_at(ports, block, proto)];
+	const uint64_t *resting = &ports->resting[words_at(ports, block, proto)];
+	unsigned from = ports->blocks[block].next[proto], words = words_of(ports);
 
 	for (unsigned i = 0; i <= words; i++) { // the first word twice: its end, then its beginning
 		unsigned word = (from / 64 + i) % words;
-		uint64_t free = ~bits[word] & fits;
+		uint64_t free = ~(bits[word] | resting[word]) & fits;
 
 		if (i == 0)
 			free &= ~0ull << from % 64;
 		if (free == 0)
 			continue;
-		from = word * 64 + (unsigned)__builtin_ctzll(free);
-		ports->blocks[block].next = (uint16_t)((from + 1) % (words * 64));
-		port_mark(ports, proto, block, from, ret);
+		port_mark(ports, proto, block, word * 64 + (unsigned)__builtin_ctzll(free), ret);
 		return true;
 	}
 	return false;
+}
+
+// No port of the block rests any more.
+static void rest_end(struct nat_ports *ports, uint32_t block, enum nat_proto proto, uint64_t fits)
+{
+	uint64_t *resting = &ports->resting[words_at(ports, block, proto)];
+
+	for (unsigned i = 0; i < words_of(ports); i++)
+		resting[i] &= ~fits;
 }
 
 static bool port_any(struct nat_ports *ports, const struct nat_session *session,
 		     enum nat_proto proto, uint16_t wanted, enum parity parity,
 		     struct nat_place *ret)
 {
+	uint64_t fits = parity == PARITY_ANY ? ~0ull : wanted % 2 ? ~EVEN : EVEN;
+	unsigned first = 0; // when all rest: the block behind the one that a port came back to last
+
 	for (unsigned i = 0; i < session->n; i++)
-		if (port_next(ports, session->blocks[i], proto, wanted, parity, ret))
+		if (port_next(ports, session->blocks[i], proto, fits, ret))
+			return true;
+	for (unsigned i = 0; i < session->n; i++) {
+		rest_end(ports, session->blocks[i], proto, fits);
+		if (session->blocks[i] + 1 == session->last[proto])
+			first = i + 1;
+	}
+	for (unsigned i = 0; i < session->n; i++)
+		if (port_next(ports, session->blocks[(first + i) % session->n], proto, fits, ret))
 			return true;
 	return false;
 }
@@ -285,9 +315,13 @@ bool nat_port_take(struct nat_ports *ports, struct nat_session *session, struct 
 unsigned nat_port_give(struct nat_ports *ports, struct nat_session *session, enum nat_proto proto,
 		       const struct nat_place *place)
 {
-	uint32_t at = place->port & ((1u << ports->pool->shift) - 1);
+	uint32_t size = 1u << ports->pool->shift, at = place->port & (size - 1);
+	size_t word = words_at(ports, place->block, proto) + at / 64;
 
-	bits_of(ports, place->block, proto)[at / 64] &= ~(1ull << at % 64);
+	ports->bits[word] &= ~(1ull << at % 64);
+	ports->resting[word] |= 1ull << at % 64;
+	ports->blocks[place->block].next[proto] = (uint16_t)((at + 1) % size);
+	session->last[proto] = place->block + 1;
 	if (--ports->blocks[place->block].used == 0)
 		block_give(ports, session, place->block);
 	return session->n;

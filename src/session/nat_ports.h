@@ -3,11 +3,16 @@
 // Owner worker, but for making and freeing. A session gets blocks as it needs them, all of one address (RFC 4787
 // REQ-2), up to the pool's limit, and each goes back with the last of its ports. TCP, UDP and echo identifiers have
 // the ports of a block each to themselves. A port is the one that was asked for, where that is in a block that the
-// session has or may get; else one of the same parity (REQ-3), where there is any; ports come in turn, so that one
-// that has just become free is the last to be used again.
+// session has or may get; else one of the same parity (REQ-3), where there is any.
+//
+// What has just become free is not given to the next who asks, since packets for the one before may still be on their way
+// (RFC 6888 REQ-8): free blocks of an address form a queue, and a port that was given back *rests*: it is not used again,
+// whoever has its block, while others are free, but where it is the very one that was asked for. When all rest, they
+// begin anew, behind the one that came back last.
 
 #pragma once
 
+#include "session/links.h"
 #include "session/nat_pool.h"
 
 enum nat_proto {
@@ -18,20 +23,22 @@ enum nat_proto {
 };
 
 struct nat_block {
-	uint32_t slot;  // of the session that has it
-	uint16_t used;  // ports, of all protocols
-	uint16_t next;  // where the next look for a free port begins
-	uint64_t since; // when it was taken, for whoever says so
-	bool taken;     // a session has it
-	uint8_t unused; // the block does not exist: beyond the address's last
+	uint32_t slot; // of the session that has it
+	uint16_t used; // ports, of all protocols
+	uint16_t next
+		[NAT_PROTOS]; // where a look for a free port begins: behind the one that came back last
+	uint64_t since;       // when it was taken, for whoever says so
+	bool taken;           // a session has it
+	uint8_t unused;       // the block does not exist: beyond the address's last
 };
 
 // What one session has. Zeroed: nothing.
 struct nat_session {
 	uint8_t n;
 	uint8_t profile; // whose pool they are of
-	rte_be32_t ue;   // likewise: whose they are
+	rte_be32_t ue;   // for whoever says so: whose they are
 	uint32_t blocks[NAT_BLOCKS_MAX];
+	uint32_t last[NAT_PROTOS]; // the block that a port came back to last, + 1
 };
 
 struct nat_ports {
@@ -41,8 +48,10 @@ struct nat_ports {
 	uint32_t n, n_free;
 	struct nat_block *blocks; // [n]
 	uint64_t *bits;           // of each block, of each protocol, of each port: it is in use
-	uint16_t *free_of;        // [n_addrs]: free blocks
-	uint32_t turn;            // addresses and blocks come in turn
+	uint64_t *resting;        // likewise: it is free, and rests
+	struct link *
+		free; // [n + n_addrs]: free blocks, in a queue of each address, whose head is behind them
+	uint32_t turn; // addresses come in turn
 };
 
 // A port that is in use.

@@ -1,4 +1,4 @@
-// Blocks of outside ports: kept ports, parity, limits, exhaustion, use again in turn, shares of workers; and a random
+// Blocks of outside ports: kept ports, parity, limits, exhaustion, rest, shares of workers; and a random
 // model that says what each outcome has to be.
 
 #include "session/nat_ports.h"
@@ -163,22 +163,58 @@ static void test_exhausted(void)
 	bed_end(&bed);
 }
 
-// A port that has just become free is not the next to be used, if another was asked for.
-static void test_in_turn(void)
+// Ports that have become free are not used again before all others have been, also by who has the block next, but where
+// the very port is asked for.
+static void test_rest(void)
 {
-	struct nat_session session = {0};
+	struct nat_session session = {0}, next = {0};
+	unsigned times[UINT16_MAX + 1] = {0};
 	struct nat_place keep, place;
 	uint16_t last = 0;
 	struct bed bed;
 
-	bed_make(&bed, 32, 4, 1, 0, 1);
-	CU_ASSERT_TRUE(take(&bed, &session, 1, NAT_UDP, 80, &keep));
+	bed_make(&bed, 32, 1, 1, 0, 1);
+	CU_ASSERT_TRUE(take(&bed, &session, 1, NAT_TCP, 80, &keep));
 	for (unsigned i = 0; i < 4 * BLOCK; i++) {
 		CU_ASSERT_TRUE(take(&bed, &session, 1, NAT_UDP, 80, &place));
+		CU_ASSERT_EQUAL(times[place.port]++, i / (BLOCK / 2));
 		CU_ASSERT_NOT_EQUAL(place.port, last);
 		last = place.port;
 		nat_port_give(&bed.ports, &session, NAT_UDP, &place);
 	}
+	CU_ASSERT_TRUE(take(&bed, &session, 1, NAT_UDP, 80, &place));
+	last = place.port;
+	nat_port_give(&bed.ports, &session, NAT_UDP, &place);
+	nat_port_give(&bed.ports, &session, NAT_TCP, &keep);
+	CU_ASSERT_EQUAL(session.n, 0);
+	for (unsigned i = 0; i < BLOCK / 2; i++) {
+		CU_ASSERT_TRUE(take(&bed, &next, 2, NAT_UDP, 80, &place));
+		CU_ASSERT_EQUAL(place.port == last, i == BLOCK / 2 - 1);
+	}
+	nat_port_give(&bed.ports, &next, NAT_UDP, &place);
+	CU_ASSERT_TRUE(take(&bed, &next, 2, NAT_UDP, last, &place));
+	CU_ASSERT_EQUAL(place.port, last);
+	bed_end(&bed);
+}
+
+// A block that has become free is the last to be given away, but where a port of it is asked for.
+static void test_queue(void)
+{
+	struct nat_session sessions[7] = {{0}};
+	struct nat_place places[7];
+	struct bed bed;
+
+	bed_make(&bed, 32, 4, 1, 0, 1);
+	for (unsigned i = 0; i < 7; i++) {
+		CU_ASSERT_TRUE(take(&bed, &sessions[i], i, NAT_UDP, 80, &places[i]));
+		nat_port_give(&bed.ports, &sessions[i], NAT_UDP, &places[i]);
+		if (i >= 4)
+			CU_ASSERT_EQUAL(places[i].block, places[i - 4].block);
+		for (unsigned k = i < 3 ? 0 : i - 3; k < i; k++)
+			CU_ASSERT_NOT_EQUAL(places[i].block, places[k].block);
+	}
+	CU_ASSERT_TRUE(take(&bed, &sessions[0], 0, NAT_UDP, places[6].port, &places[0]));
+	CU_ASSERT_EQUAL(places[0].port, places[6].port);
 	bed_end(&bed);
 }
 
@@ -219,9 +255,12 @@ static void test_shares(void)
 #define M_PORTS (M_BLOCKS * BLOCK)
 #define M_ROUNDS 1000000u
 
-// Whose each port of each protocol is, + 1; and each block.
+// Whose each port of each protocol is, + 1; and each block; what rests, and the order in which blocks became free.
 struct model {
 	uint8_t port[NAT_PROTOS][M_ADDRS][M_PORTS];
+	bool rests[NAT_PROTOS][M_ADDRS][M_PORTS];
+	uint32_t last[M_SESSIONS][NAT_PROTOS]; // that came back: address * M_PORTS + port, + 1
+	uint64_t n_freed, freed[M_ADDRS][M_BLOCKS];
 	uint8_t block[M_ADDRS][M_BLOCKS];
 	uint16_t block_used[M_ADDRS][M_BLOCKS];
 	unsigned blocks[M_SESSIONS];
@@ -248,6 +287,42 @@ static bool may_grow(const struct model *m, unsigned session)
 			if (!m->block[a][b] && (!m->addr[session] || m->addr[session] == a + 1))
 				return true;
 	return false;
+}
+
+// A port that was not asked for by its number: one that does not rest, or, where all do, not the last that came back;
+// then none rests any more.
+static void check_rest(struct model *m, unsigned session, enum nat_proto proto, unsigned a,
+		       unsigned p, unsigned parity)
+{
+	unsigned fresh = 0, others = 0;
+
+	for (unsigned i = 0; i < M_ADDRS * M_PORTS; i++) {
+		unsigned ia = i / M_PORTS, ip = i % M_PORTS;
+
+		if (m->block[ia][ip / BLOCK] != session + 1 || m->port[proto][ia][ip] ||
+		    (parity < 2 && ip % 2 != parity))
+			continue;
+		fresh += !m->rests[proto][ia][ip];
+		others += ia != a || ip != p;
+	}
+	if (fresh) {
+		CU_ASSERT_FALSE(m->rests[proto][a][p]);
+		return;
+	}
+	if (others)
+		CU_ASSERT_NOT_EQUAL(m->last[session][proto], a * M_PORTS + p + 1);
+	for (unsigned i = 0; i < M_ADDRS * M_PORTS; i++)
+		if (m->block[i / M_PORTS][i % M_PORTS / BLOCK] == session + 1 &&
+		    (parity == 2 || i % 2 == parity))
+			m->rests[proto][i / M_PORTS][i % M_PORTS] = false;
+}
+
+// A block that was not asked for by a port of it: the one of the address that has been free for longest.
+static void check_queue(const struct model *m, unsigned a, unsigned b)
+{
+	for (unsigned i = 0; i < M_BLOCKS; i++)
+		if (m->block[a][i] == 0)
+			CU_ASSERT_TRUE(m->freed[a][b] <= m->freed[a][i]);
 }
 
 static void model_take(struct model *m, struct bed *bed, struct nat_session *sessions,
@@ -279,11 +354,16 @@ static void model_take(struct model *m, struct bed *bed, struct nat_session *ses
 			CU_ASSERT_EQUAL(place.port, wanted);
 	if (m->block[a][p / BLOCK] == 0) {
 		CU_ASSERT_TRUE(!m->addr[session] || m->addr[session] == a + 1);
+		if (w / BLOCK != p / BLOCK)
+			check_queue(m, a, p / BLOCK);
 		m->blocks[session]++;
 		m->addr[session] = (uint8_t)(a + 1);
 	}
 	m->block[a][p / BLOCK] = (uint8_t)(session + 1);
+	if (place.port != wanted)
+		check_rest(m, session, proto, a, p, p % 2 == parity ? parity : 2);
 	m->block_used[a][p / BLOCK]++;
+	m->rests[proto][a][p] = false;
 	m->port[proto][a][p] = (uint8_t)(session + 1);
 }
 
@@ -295,7 +375,10 @@ static void model_give(struct model *m, struct bed *bed, struct nat_session *ses
 
 	place.block = a * bed->ports.per_addr + p / BLOCK; // of one worker
 	m->port[proto][a][p] = 0;
+	m->rests[proto][a][p] = true;
+	m->last[session][proto] = a * M_PORTS + p + 1;
 	if (--m->block_used[a][p / BLOCK] == 0) {
+		m->freed[a][p / BLOCK] = ++m->n_freed;
 		m->block[a][p / BLOCK] = 0;
 		m->blocks[session]--;
 	}
@@ -339,7 +422,8 @@ static CU_TestInfo tests[] = {
 	{"ports kept, and parity", test_kept},
 	{"a session's limit", test_limit},
 	{"no block left", test_exhausted},
-	{"ports in turn", test_in_turn},
+	{"what has become free rests", test_rest},
+	{"free blocks in a queue", test_queue},
 	{"workers' shares", test_shares},
 	{"a random model", test_model},
 	CU_TEST_INFO_NULL,
