@@ -380,43 +380,6 @@ static void test_unsupported(void)
 
 #define MTU 600
 
-static unsigned cut(const struct packet *p, uint16_t id, struct packet pieces[8])
-{
-	uint32_t at = 0;
-	unsigned n = 0;
-
-	((struct ip4_head *)p->ip)->id = rte_cpu_to_be_16(id);
-	((struct ip4_head *)p->ip)->fragment = 0;
-	while ((pieces[n].bytes = fragment4_next((const struct ip4_head *)p->ip, MTU, &at,
-						 pieces[n].ip)))
-		n++;
-	return n;
-}
-
-// Puts the pieces together that left, in whatever order, and reads the whole.
-static struct packet join(struct rig *rig, bool up, unsigned n)
-{
-	struct packet whole = {0};
-
-	for (unsigned i = 0; i < n; i++) {
-		struct packet piece = packet_recv(rig, up);
-		uint16_t place = be16_get(piece.ip + 6);
-		uint32_t at = IP4_BYTES + (place & IP4_OFFSET_MASK) * 8u;
-
-		CU_ASSERT_NOT_EQUAL_FATAL(piece.bytes, 0);
-		memcpy(whole.ip + at, piece.ip + IP4_BYTES, piece.bytes - IP4_BYTES);
-		if (at == IP4_BYTES)
-			memcpy(whole.ip, piece.ip, IP4_BYTES);
-		else if (whole.bytes) // all have one address
-			CU_ASSERT_EQUAL(memcmp(whole.ip + 12, piece.ip + 12, 8), 0);
-		whole.bytes += piece.bytes - IP4_BYTES;
-	}
-	whole.bytes += IP4_BYTES;
-	be16_put(whole.ip + 2, (uint16_t)whole.bytes);
-	packet_read(&whole);
-	return whole;
-}
-
 static void fragments_row(unsigned n_workers, uint8_t proto, bool backwards)
 {
 	struct nat_pool_conf pool = pool_of(32);
@@ -430,7 +393,7 @@ static void fragments_row(unsigned n_workers, uint8_t proto, bool backwards)
 	chain_session_add(rig, 0, NULL, &s);
 	for (unsigned k = 0; k < 4; k++) {
 		p = packet_of(proto, ue_end(&s, 5000), server, 1600);
-		n = cut(&p, (uint16_t)k, pieces);
+		n = cut(&p, MTU, (uint16_t)k, pieces);
 		for (unsigned i = 0; i < n; i++)
 			packet_send(rig, &s, true, i % n_workers,
 				    &pieces[backwards ? n - 1 - i : i]);
@@ -443,7 +406,7 @@ static void fragments_row(unsigned n_workers, uint8_t proto, bool backwards)
 			      p.from, 1600);
 		if (proto == IPPROTO_ICMP)
 			as_reply(&q);
-		n = cut(&q, (uint16_t)(100 + k), pieces);
+		n = cut(&q, MTU, (uint16_t)(100 + k), pieces);
 		for (unsigned i = 0; i < n; i++)
 			packet_send(rig, &s, false, i % n_workers,
 				    &pieces[backwards ? n - 1 - i : i]);
@@ -469,38 +432,6 @@ static void test_fragments(void)
 }
 
 // --- errors ----------------------------------------------------------------------------------------------
-
-// The error of `from` about a packet, to its sender, quoting so many bytes.
-static struct packet error_of(rte_be32_t from, const struct packet *about, uint32_t quote)
-{
-	struct packet p = {.proto = IPPROTO_ICMP};
-	uint8_t *icmp = p.ip + IP4_BYTES;
-
-	quote = RTE_MIN(quote, about->bytes);
-	memcpy(icmp + ICMP_BYTES, about->ip, quote);
-	icmp[0] = ICMP4_TYPE_UNREACHABLE;
-	icmp[1] = ICMP4_FRAGMENT_NEEDED;
-	be32_put(icmp + 4, 1280);
-	ip4_write((struct ip4_head *)p.ip, from, about->from.addr, IPPROTO_ICMP,
-		  ICMP_BYTES + quote);
-	l4_sum_write(p.ip);
-	p.bytes = IP4_BYTES + ICMP_BYTES + quote;
-	return p;
-}
-
-// The quote is what was sent, but for TTL and checksum of its IP header.
-static void check_quote(const struct packet *error, const struct packet *sent)
-{
-	uint32_t quote = error->bytes - IP4_BYTES - ICMP_BYTES;
-	struct packet quoted = {.bytes = quote};
-
-	CU_ASSERT_TRUE_FATAL(error->bytes > IP4_BYTES + ICMP_BYTES + IP4_BYTES);
-	memcpy(quoted.ip, error->ip + IP4_BYTES + ICMP_BYTES, quote);
-	CU_ASSERT_EQUAL(ip4_sum_ok(ip4_sum((const struct ip4_head *)quoted.ip)), true);
-	quoted.ip[8] = sent->ip[8];
-	memcpy(quoted.ip + 10, sent->ip + 10, 2);
-	CU_ASSERT_EQUAL(memcmp(quoted.ip, sent->ip, quote), 0);
-}
 
 static void errors_row(unsigned n_workers, uint8_t proto, uint32_t quote)
 {
@@ -629,7 +560,7 @@ static void hairpin_row(unsigned n_workers, bool itself)
 		CU_ASSERT_TRUE(end_eq(p.to, ue_end(&s[to], (uint16_t)(5000 + to))));
 	}
 	p = packet_of(IPPROTO_UDP, ue_end(&s[0], 5000), outside[1], 1600);
-	n = cut(&p, 9, pieces);
+	n = cut(&p, MTU, 9, pieces);
 	for (unsigned i = 0; i < n; i++)
 		packet_send(rig, &s[0], true, i % n_workers, &pieces[i]);
 	p = join(rig, false, n);
