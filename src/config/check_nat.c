@@ -1,5 +1,5 @@
 // What must hold of the NAT of network instances: a pool where it is asked for, of addresses that nobody else has, and
-// a whole block of ports (load.h).
+// a whole block of ports (load.h); and the time that its mappings have if nothing is said.
 //
 // Control thread, at start.
 
@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "session/nat_pool.h"
+
+// While only the UE has spoken: UDP wants 2 minutes (RFC 4787 REQ-5), echo 1 (RFC 5508 REQ-2), TCP 4 (RFC 5382 REQ-5).
+#define NAT_EMBRYONIC_MS 240000
 
 static bool same_iface(const struct config_ni *a, const struct config_ni *b)
 {
@@ -58,7 +61,7 @@ static void check_nat_pool(struct load *l, const struct config_ni *ni)
 	check_overlaps(l, ni, pool);
 }
 
-void load_check_nat(struct load *l, const struct config_ni *ni, bool iface_found)
+void load_check_nat(struct load *l, struct config_ni *ni, bool iface_found)
 {
 	bool asked = ni->services & CONFIG_SERVICE_NAT;
 	uint32_t block = ni->nat_block_ports, first;
@@ -69,6 +72,8 @@ void load_check_nat(struct load *l, const struct config_ni *ni, bool iface_found
 	if (asked && !ni->n_nat_pool)
 		load_error_at(l, &ni->services, "network_instances",
 			      "service nat needs nat_pool: the addresses that UEs have outside");
+	if (asked && !load_is_set(l, &ni->embryonic_ms))
+		ni->embryonic_ms = NAT_EMBRYONIC_MS;
 	if (!asked || !ni->n_nat_pool)
 		return;
 	if (iface_found)

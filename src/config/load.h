@@ -38,4 +38,4 @@ void load_error_at(struct load *l, const void *field, const char *path, const ch
 // Checks what single values do not show, and fills in what follows from others.
 void load_check(struct load *l);
 // The part of it that is about NAT of a network instance (check_nat.c).
-void load_check_nat(struct load *l, const struct config_ni *ni, bool iface_found);
+void load_check_nat(struct load *l, struct config_ni *ni, bool iface_found);

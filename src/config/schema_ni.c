@@ -136,7 +136,9 @@ const struct schema_key schema_ni[] = {
 	 .type = SCHEMA_INT,
 	 FIELD(config_ni, embryonic_ms),
 	 RANGE(100, 86400000, "5000"),
-	 .help = "Milliseconds that a flow lives unused while only one side has spoken."},
+	 .help = "Milliseconds that a flow lives unused while only one side has spoken. With nat the default is "
+		 "240000 (RFC 4787 and RFC 5382 REQ-5, RFC 5508 REQ-2), and what the network begins has 5000 at "
+		 "most until the UE answers."},
 	{.name = "established_ms",
 	 .type = SCHEMA_INT,
 	 FIELD(config_ni, established_ms),

@@ -102,8 +102,10 @@ static uint32_t make(struct worker *w, struct pkt *p, const struct flow_wait *wa
 		}
 		why = mapping ? nat_join(w, number, mapping, &order.key) : DROP_NONE;
 	}
-	if (!why)
+	if (!why) {
+		flow_unasked_begin(w, number);
 		return number;
+	}
 	pkt_drop(w, p, why);
 	return 0;
 }

@@ -37,20 +37,20 @@ static bool is_connection(const struct flow *flow)
 	       (flow->key.ue_port | flow->key.remote_port);
 }
 
-static void time_give(struct worker *w, uint32_t number, enum conn_state state)
+static void time_give(struct worker *w, const struct pkt *p, enum conn_state state)
 {
 	static const enum flow_class classes[] = {
 		[CONN_BEGINS] = FLOW_EMBRYONIC,
 		[CONN_RUNS] = FLOW_TCP_ESTABLISHED,
 		[CONN_ENDS] = FLOW_TCP_CLOSING,
 	};
-	struct flow *flow = &w->flows.table.flows[number];
+	struct flow *flow = &w->flows.table.flows[p->flow];
 	enum flow_class class = classes[conn_phase_of(state)];
 
-	if (flow_class_of(flow) == class)
+	if (flow_class_of(flow) != class)
+		flow_class_set(w, p->flow, class);
+	else if (!flow_is_unasked(flow, p->flags & PKT_F_UP))
 		flow_extend(&w->flows, flow);
-	else
-		flow_class_set(w, number, class);
 }
 
 // What ordinary segments do not have.
@@ -79,7 +79,8 @@ void tcp_check_rest(struct worker *w, struct pkt *p, struct tcp_conn *conn)
 	}
 	flow->chain &= ~SERVICE_MASK(l4_lifecycle);
 	if (p->flags & PKT_F_FRAGMENT) {
-		flow_extend(&w->flows, flow);
+		if (!flow_is_unasked(flow, p->flags & PKT_F_UP))
+			flow_extend(&w->flows, flow);
 		return;
 	}
 	if (!tcp_check_read(p, &s)) {
@@ -89,7 +90,7 @@ void tcp_check_rest(struct worker *w, struct pkt *p, struct tcp_conn *conn)
 	read_flags(p, &s);
 	verdict = conn_step(conn, &s, w->flows.profiles[flow_profile_of(flow)].tcp_pick_up);
 	if (verdict == CONN_PASSES)
-		time_give(w, p->flow, conn->state);
+		time_give(w, p, conn->state);
 	else if (verdict != CONN_IGNORED)
 		pkt_drop(w, p, refusals[verdict]);
 }

@@ -17,6 +17,7 @@
 #define ENDS_AT_ONCE 16 // flows whose lines are fetched together
 #define EVICT_LOOKS 64  // flows that one turn looks at to find those used least recently
 #define SPARED_MS 1000  // an embryonic flow's first time, if there are not too many of them
+#define UNASKED_MS 5000 // an unasked flow's time
 #define STALE_LOOKS 8   // flows that one turn moves since they stand in the past
 
 static_assert(2 * FLOW_TICK_NS <= 10 * NS_PER_MS, "no flow ends later than 10 ms after its time");
@@ -106,6 +107,7 @@ int flows_init(struct flows *flows, const struct flows_conf *conf, uint32_t n_sl
 		.per_session = conf->per_session,
 		.margin = conf->margin,
 		.spared = ticks_of_ms(SPARED_MS),
+		.unasked = ticks_of_ms(UNASKED_MS),
 	};
 	if (conf->n == 0)
 		return 0;
@@ -250,6 +252,15 @@ void flow_time_set(struct worker *w, uint32_t number, uint32_t ticks)
 	flow->deadline = flows->tick + ticks;
 	if (tick_is_after(before, flow->deadline))
 		wheel_arm(&flows->timer, number, flow->deadline);
+}
+
+void flow_unasked_begin(struct worker *w, uint32_t number)
+{
+	struct flows *flows = &w->flows;
+	const struct flow *flow = &flows->table.flows[number];
+
+	if (flow_is_unasked(flow, false))
+		flow_time_set(w, number, RTE_MIN(flows->unasked, flows->ticks[flow->timer]));
 }
 
 void flow_class_set(struct worker *w, uint32_t number, enum flow_class class)

@@ -107,7 +107,8 @@ struct flows {
 	struct link *of_session;       // [n + 1]: rings of the flows of one session
 	struct flow_session *sessions; // [slots]
 	uint32_t per_session, margin;
-	uint32_t spared; // ticks that an embryonic flow gets to be answered
+	uint32_t spared;  // ticks that an embryonic flow gets to be answered
+	uint32_t unasked; // ticks that one gets which is unasked, at most
 	struct flow_profile profiles[FLOW_PROFILES];
 	flow_fn *made[FLOW_SERVICES], *gone[FLOW_SERVICES];
 	flow_word_fn *words[FLOW_SERVICES];
@@ -170,6 +171,15 @@ static inline void flow_extend(const struct flows *flows, struct flow *flow)
 
 // From now on so many ticks, be it less than it had; 0: it ends with the next turn.
 void flow_time_set(struct worker *w, uint32_t number, uint32_t ticks);
+// A flow that the network has begun with a UE behind NAT has little time until the UE takes part: what comes unasked
+// holds no port outside for longer, however much of it comes.
+static inline bool flow_is_unasked(const struct flow *flow, bool up)
+{
+	return !up && (flow->flags & (FLOW_F_NAT | FLOW_F_UP)) == FLOW_F_NAT &&
+	       flow_class_of(flow) == FLOW_EMBRYONIC;
+}
+// It has just begun: from now on as long as such a flow has, if it is one.
+void flow_unasked_begin(struct worker *w, uint32_t number);
 // Another class, and its time from now on, be it less.
 void flow_class_set(struct worker *w, uint32_t number, enum flow_class class);
 

@@ -226,6 +226,86 @@ static void test_eviction(void)
 	nat_end(rig);
 }
 
+// --- time ------------------------------------------------------------------------------------------------
+
+#define LONG_MS 240000
+
+static struct rig *long_rig(unsigned n_workers)
+{
+	struct nat_pool_conf pool = pool_of(32);
+	struct rig_conf conf = nat_conf(n_workers, &pool);
+
+	conf.flow_profile.timeout_ms[FLOW_EMBRYONIC] = LONG_MS;
+	return chain_rig_stopped(&conf);
+}
+
+// While only the UE speaks its port lasts, each of its packets for as long again; a late answer still comes in.
+static void late_row(unsigned n_workers, uint8_t proto)
+{
+	struct rig *rig = long_rig(n_workers);
+	struct end server = end_of(RIG_SERVER, 53), outside;
+	struct rig_session s;
+
+	chain_session_add(rig, 0, NULL, &s);
+	outside = go_up(rig, &s, proto, 5000, server).from;
+	warp_ms(rig, LONG_MS - 1);
+	CU_ASSERT_TRUE(end_eq(go_up(rig, &s, proto, 5000, server).from, outside));
+	warp_ms(rig, LONG_MS - 1);
+	CU_ASSERT_EQUAL(go_down(rig, &s, proto, server, outside, 0).to.port, 5000);
+	warp_ms(rig, RIG_ESTABLISHED_MS - 1);
+	CU_ASSERT_EQUAL(go_down(rig, &s, proto, server, outside, 0).to.port, 5000);
+	warp_ms(rig, RIG_TCP_ESTABLISHED_MS + 10);
+	CU_ASSERT_EQUAL(mappings(rig), 0);
+	outside = go_up(rig, &s, proto, 5000, server).from;
+	warp_ms(rig, LONG_MS + 10);
+	CU_ASSERT_EQUAL(go_down(rig, &s, proto, server, outside, 0).bytes, 0);
+	CU_ASSERT_EQUAL(mappings(rig), 0);
+	rig_session_del(rig, &s);
+	nat_end(rig);
+}
+
+// A stranger who keeps sending to the UE's port holds it five seconds at most; once the UE answers, it is as any flow.
+static void stranger_row(unsigned n_workers, uint8_t proto)
+{
+	struct rig *rig = long_rig(n_workers);
+	struct end server = end_of(RIG_SERVER, 53), stranger = end_of(OTHER, 99), outside;
+	struct rig_session s;
+
+	chain_session_add(rig, 0, NULL, &s);
+	outside = go_up(rig, &s, proto, 5000, server).from;
+	warp_ms(rig, LONG_MS - 3000);
+	for (unsigned i = 0; i < 4; i++) { // a flow of its own, that outlives the UE's
+		CU_ASSERT_EQUAL(go_down(rig, &s, proto, stranger, outside, 0).to.port, 5000);
+		warp_ms(rig, 1200);
+	}
+	CU_ASSERT_EQUAL(mappings(rig), 1);
+	warp_ms(rig, 210);
+	CU_ASSERT_EQUAL(mappings(rig), 0);
+	CU_ASSERT_EQUAL(go_down(rig, &s, proto, stranger, outside, 0).bytes, 0);
+
+	outside = go_up(rig, &s, proto, 5000, server).from;
+	CU_ASSERT_EQUAL(go_down(rig, &s, proto, stranger, outside, 0).to.port, 5000);
+	CU_ASSERT_TRUE(end_eq(go_up(rig, &s, proto, 5000, stranger).from, outside));
+	warp_ms(rig, RIG_ESTABLISHED_MS - 1);
+	CU_ASSERT_EQUAL(go_down(rig, &s, proto, stranger, outside, 0).to.port, 5000);
+	warp_ms(rig, RIG_ESTABLISHED_MS - 1);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_made), 4);
+	CU_ASSERT_EQUAL(mappings(rig), 1);
+	rig_session_del(rig, &s);
+	nat_end(rig);
+}
+
+static void test_time(void)
+{
+	for (unsigned n_workers = 1; n_workers <= 2; n_workers++) {
+		late_row(n_workers, IPPROTO_UDP);
+		late_row(n_workers, IPPROTO_TCP);
+		late_row(n_workers, IPPROTO_ICMP);
+		stranger_row(n_workers, IPPROTO_UDP);
+		stranger_row(n_workers, IPPROTO_TCP);
+	}
+}
+
 // --- word of blocks --------------------------------------------------------------------------------------
 
 #define TOLD_MAX 64
@@ -685,6 +765,7 @@ static CU_TestInfo tests[] = {
 	{"mapping and filtering", test_modes},
 	{"no port left", test_exhausted},
 	{"ports of evicted flows", test_eviction},
+	{"time", test_time},
 	{"word of blocks", test_told},
 	{"word that is lost, or not wanted", test_lost},
 	{"what cannot be translated", test_unsupported},

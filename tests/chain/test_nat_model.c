@@ -23,6 +23,7 @@
 #define PORTS (BLOCKS * BLOCK)
 #define LIMIT 2u
 #define EMBRYONIC_MS 20000
+#define UNASKED_MS 5000 // of what the network begins, until the UE answers
 
 static const uint8_t protos[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMP};
 #define PROTOS RTE_DIM(protos)
@@ -128,7 +129,8 @@ static uint64_t tick_now(void)
 
 static uint64_t lifetime(const struct conversation *c, unsigned proto)
 {
-	uint64_t ms = !c->established                ? EMBRYONIC_MS
+	uint64_t ms = !c->established && !c->up      ? UNASKED_MS
+		      : !c->established              ? EMBRYONIC_MS
 		      : protos[proto] == IPPROTO_TCP ? RIG_TCP_ESTABLISHED_MS
 						     : RIG_ESTABLISHED_MS;
 
@@ -237,13 +239,15 @@ static void mapping_ends(struct model *m, struct mapping *mapping)
 static void goes_on(struct model *m, const struct who *who, bool up, struct mapping *mapping)
 {
 	struct conversation *c = conversation_of(m, who);
+	bool begins = !c->lives;
 
-	if (!c->lives) {
+	if (begins) {
 		*c = (struct conversation){.lives = true, .up = up};
 		m->n++;
 	}
 	c->established |= c->up != up;
-	c->deadline = tick_now() + lifetime(c, who->proto);
+	if (begins || c->established || c->up) // what comes unasked extends nothing
+		c->deadline = tick_now() + lifetime(c, who->proto);
 	if (mapping && !c->mapping) {
 		c->mapping = mapping;
 		mapping->flows++;

@@ -16,6 +16,8 @@
 #define FIRST_DOWN 7000u
 #define FAR (1u << 20) // beyond any window
 #define MTU 600
+#define EMBRYONIC_MS 240000
+#define UNASKED_MS 5000 // of what the network begins, until the UE answers
 
 struct bed {
 	struct rig *rig;
@@ -30,6 +32,7 @@ static void bed_open(struct bed *b, unsigned workers)
 	struct rig_conf conf = nat_conf(workers, &pool);
 
 	conf.services |= SERVICE_MASK(tcp_check);
+	conf.flow_profile.timeout_ms[FLOW_EMBRYONIC] = EMBRYONIC_MS;
 	*b = (struct bed){.rig = chain_rig_stopped(&conf),
 			  .server = end_of(RIG_SERVER, 443),
 			  .workers = workers};
@@ -168,7 +171,7 @@ static void test_life(void)
 static void times_row(struct bed *b)
 {
 	CU_ASSERT_TRUE(up(b, S, 0, 0, 0)); // never answered
-	goes_back_after(b, RIG_EMBRYONIC_MS);
+	goes_back_after(b, EMBRYONIC_MS);
 	shake(b);
 	goes_back_after(b, RIG_TCP_ESTABLISHED_MS);
 	shake(b);
@@ -233,9 +236,31 @@ static void opened_row(struct bed *b)
 	CU_ASSERT_EQUAL(mappings(b->rig), 1);
 }
 
+// Until the UE answers, no number of its segments makes the opener's flow last; then it lasts as one the UE begins.
+static void unanswered_row(struct bed *b)
+{
+	struct end opener = end_of("203.0.113.9", 50000);
+
+	for (unsigned answered = 0; answered < 2; answered++) {
+		b->server = end_of(RIG_SERVER, 443);
+		shake(b);
+		warp_ms(b->rig, RIG_TCP_ESTABLISHED_MS - 10);
+		for (unsigned i = 0; i < 4; i++) {
+			CU_ASSERT_TRUE(down_from(b, opener, S, 0, 0, 0));
+			warp_ms(b->rig, 1000);
+		}
+		CU_ASSERT_EQUAL(mappings(b->rig), 1); // by this flow alone
+		b->server = opener;
+		if (answered)
+			CU_ASSERT_TRUE(up(b, S | A, 0, 1, 0));
+		goes_back_after(b, answered ? EMBRYONIC_MS : UNASKED_MS - 4000);
+	}
+}
+
 static void test_opened(void)
 {
 	each(opened_row);
+	each(unanswered_row);
 }
 
 // Sends a segment in pieces and gives what arrives, put together.

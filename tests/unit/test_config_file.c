@@ -368,6 +368,23 @@ static void test_long_lists(void)
 	}
 }
 
+// Behind NAT flows that only the UE speaks in have the time that mappings must have, unless it is said.
+static void test_nat_time(void)
+{
+	static const char text[] = TOP ACCESS CORE
+		"network_instances:\n"
+		"  - {name: a, interface: core, services: [nat], nat_pool: 203.0.113.0/28}\n"
+		"  - {name: b, interface: core, services: [nat], nat_pool: 203.0.113.16/28,\n"
+		"     embryonic_ms: 7000}\n"
+		"  - {name: c, interface: core, services: [l4_lifecycle]}\n";
+
+	CU_ASSERT_EQUAL(load(text, strlen(text)), 0);
+	config_errors_print(&errs, stdout);
+	CU_ASSERT_EQUAL(config.nis[0].embryonic_ms, 240000);
+	CU_ASSERT_EQUAL(config.nis[1].embryonic_ms, 7000);
+	CU_ASSERT_EQUAL(config.nis[2].embryonic_ms, 5000);
+}
+
 static void test_sample(void)
 {
 	size_t len;
@@ -566,6 +583,7 @@ static CU_TestInfo tests[] = {
 	{"files and their errors", test_files},
 	{"more errors than are kept", test_many_errors},
 	{"lists that are too long", test_long_lists},
+	{"times with NAT", test_nat_time},
 	{"the sample loads", test_sample},
 	{"the sample with all keys", test_sample_uncommented},
 	{"the sample in the tree", test_sample_in_tree},
