@@ -13,9 +13,6 @@
 
 #define MBUFS_DEFAULT 16384
 #define MBUFS_PER_WORKER 512 // in a worker's cache and on its way, beyond what rings hold
-#define MBUF_BYTES 2432      // 2048 of data and 128 before it, and the mbuf with its private area
-#define SESSION_BYTES 128    // a cache line for each direction
-#define FLOW_BYTES 264       // lines, index and lists
 #define IPV6_MTU_MIN 1280    // RFC 8200 section 5
 
 static void check_node(struct load *l)
@@ -444,34 +441,6 @@ static void check_mbufs(struct load *l)
 			      (unsigned long long)need);
 }
 
-// What the memory must hold at the very least; the rest shows at start.
-static bool has_flows(const struct config *c)
-{
-	for (uint32_t i = 0; i < c->n_nis; i++)
-		if (c->nis[i].services)
-			return true;
-	return false;
-}
-
-static void check_memory(struct load *l)
-{
-	const struct config *c = l->config;
-	uint64_t mbufs = (uint64_t)c->sessions.mbufs + c->sessions.buffer_all_packets +
-			 config_fragment_mbufs(c);
-	uint64_t flows = has_flows(c) ? c->flows.max : 0;
-	uint64_t need = c->workers.n_cpus * mbufs * MBUF_BYTES +
-			(uint64_t)c->sessions.max * SESSION_BYTES + flows * FLOW_BYTES;
-	uint64_t need_mb = (need >> 20) + 1;
-
-	if (c->eal.memory_mb < need_mb)
-		load_error_at(l, &c->eal.memory_mb, "eal.memory_mb",
-			      "%u is too little: %u x %llu mbufs and %u sessions%s need more than "
-			      "%llu",
-			      c->eal.memory_mb, c->workers.n_cpus, (unsigned long long)mbufs,
-			      c->sessions.max, flows ? " with flows" : "",
-			      (unsigned long long)need_mb);
-}
-
 // Listening on an address of its own beside the wildcard of its family would take the same port twice.
 static void check_n4_pair(struct load *l, const struct addr *a, const struct prefix *other)
 {
@@ -536,6 +505,6 @@ void load_check(struct load *l)
 	check_predefined(l);
 	check_policies(l);
 	check_mbufs(l);
-	check_memory(l);
+	load_check_memory(l);
 	check_n4(l);
 }

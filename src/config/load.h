@@ -37,5 +37,7 @@ void load_error_at(struct load *l, const void *field, const char *path, const ch
 
 // Checks what single values do not show, and fills in what follows from others.
 void load_check(struct load *l);
+// The part of it that is about memory (check_memory.c).
+void load_check_memory(struct load *l);
 // The part of it that is about NAT of a network instance (check_nat.c).
 void load_check_nat(struct load *l, struct config_ni *ni, bool iface_found);

@@ -66,6 +66,14 @@ enum flow_made {
 	FLOW_TOO_FAST,
 };
 
+// What the table of n flows takes.
+static inline size_t flow_table_bytes(uint32_t n)
+{
+	return ((size_t)n + 1) *
+		       (sizeof(struct flow) + sizeof(struct flow_cold) + sizeof(uint32_t)) +
+	       2 * flow_index_bytes(2 * n);
+}
+
 // Room for n flows, each with a second key. 0 or -ENOMEM. Start-up.
 int flow_table_init(struct flow_table *table, uint32_t n, int socket);
 void flow_table_fini(struct flow_table *table);

@@ -8,21 +8,12 @@
 
 #include <rte_malloc.h>
 
-#define LOAD 4u // entries for each bucket where chains begin, were the index full
-
-// A chain of k further buckets has more than 8 k entries, so that this many further ones are always enough.
-static uint32_t further(uint32_t most)
-{
-	return most / FLOW_BUCKET + 1;
-}
-
 int flow_index_init(struct flow_index *index, uint32_t most, int socket)
 {
-	uint32_t n = rte_align32pow2((most + LOAD - 1) / LOAD);
-	uint32_t all = n + further(most);
+	uint32_t n = flow_index_heads(most), all = n + flow_index_further(most);
 
 	*index = (struct flow_index){.mask = n - 1};
-	index->buckets = rte_zmalloc_socket("flow_index", (size_t)all * sizeof(struct flow_bucket),
+	index->buckets = rte_zmalloc_socket("flow_index", flow_index_bytes(most),
 					    RTE_CACHE_LINE_SIZE, socket);
 	if (!index->buckets)
 		return -ENOMEM;

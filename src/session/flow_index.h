@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -31,6 +32,25 @@ struct flow_index {
 	uint32_t unused;             // further buckets, by `more`; 0: none left
 	struct flow_bucket *buckets; // numbers from 1 for `more`
 };
+
+// The buckets where chains begin: twice as many as would hold all entries, were they spread evenly.
+static inline uint32_t flow_index_heads(uint32_t most)
+{
+	return rte_align32pow2((most + FLOW_BUCKET / 2 - 1) / (FLOW_BUCKET / 2));
+}
+
+// Further ones. A chain of k of them has more than 8 k entries, so that this many are always enough.
+static inline uint32_t flow_index_further(uint32_t most)
+{
+	return most / FLOW_BUCKET + 1;
+}
+
+// What an index takes.
+static inline size_t flow_index_bytes(uint32_t most)
+{
+	return ((size_t)flow_index_heads(most) + flow_index_further(most)) *
+	       sizeof(struct flow_bucket);
+}
 
 // Room for `most` entries. 0 or -ENOMEM. Start-up.
 int flow_index_init(struct flow_index *index, uint32_t most, int socket);

@@ -17,6 +17,11 @@ struct flow_state {
 	uint8_t *records; // [n + 1] of them
 };
 
+static inline size_t flow_state_bytes(uint32_t n, uint32_t bytes)
+{
+	return ((size_t)n + 1) * bytes;
+}
+
 // Room for flows numbered 1 to n, each with `bytes`, of which the first four are the version. 0 or -ENOMEM. Start-up.
 int flow_state_init(struct flow_state *state, uint32_t n, uint32_t bytes, int socket);
 void flow_state_fini(struct flow_state *state);

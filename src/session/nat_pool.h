@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/addr.h"
@@ -59,6 +60,13 @@ static inline unsigned nat_blocks_within(uint32_t port_low, uint32_t port_high,
 
 	*ret_first = (port_low + block_ports - 1) / block_ports;
 	return end > *ret_first ? end - *ret_first : 0;
+}
+
+// What a pool takes.
+static inline size_t nat_pool_bytes(const struct nat_pool_conf *conf)
+{
+	return ((size_t)1 << (32 - conf->addrs.len)) * (65536 / conf->block_ports) *
+	       sizeof(struct session_ref);
 }
 
 // 0; -EINVAL: no whole block lies in the range of ports, or a bound above is not kept; -ENOMEM. Start-up.

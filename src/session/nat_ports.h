@@ -23,13 +23,12 @@ enum nat_proto {
 };
 
 struct nat_block {
-	uint32_t slot; // of the session that has it
-	uint16_t used; // ports, of all protocols
-	uint16_t next
-		[NAT_PROTOS]; // where a look for a free port begins: behind the one that came back last
-	uint64_t since;       // when it was taken, for whoever says so
-	bool taken;           // a session has it
-	uint8_t unused;       // the block does not exist: beyond the address's last
+	uint64_t since;            // when it was taken, for whoever says so
+	uint32_t slot;             // of the session that has it
+	uint16_t used;             // ports, of all protocols
+	uint16_t next[NAT_PROTOS]; // behind the port that came back last: where a look begins
+	bool taken;                // a session has it
+	uint8_t unused;            // the block does not exist: beyond the address's last
 };
 
 // What one session has. Zeroed: nothing.
@@ -60,6 +59,19 @@ struct nat_place {
 	rte_be32_t addr;
 	uint16_t port;
 };
+
+// What one worker's take, of a pool that is made so.
+static inline size_t nat_ports_bytes(const struct nat_pool_conf *conf, unsigned n_workers)
+{
+	size_t n_addrs = (size_t)1 << (32 - conf->addrs.len), n;
+	uint32_t first;
+
+	n = (nat_blocks_within(conf->port_low, conf->port_high, conf->block_ports, &first) +
+	     n_workers - 1) /
+	    n_workers * n_addrs;
+	return n * (sizeof(struct nat_block) + 2u * NAT_PROTOS * conf->block_ports / 8) +
+	       (n + n_addrs) * sizeof(struct link);
+}
 
 // 0 or -ENOMEM. Start-up.
 int nat_ports_init(struct nat_ports *ports, const struct nat_pool *pool, unsigned worker,

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "session/links.h"
@@ -23,6 +24,11 @@ struct wheel {
 	struct link *links; // [n + WHEEL_SLOTS]: the numbers', then the heads of the slots
 	uint64_t *marks;    // a bit for each slot: clear where it is empty
 };
+
+static inline size_t wheel_bytes(uint32_t n)
+{
+	return ((size_t)n + WHEEL_SLOTS) * sizeof(struct link) + WHEEL_SLOTS / 8;
+}
 
 // All numbers below `n`, none of them armed. 0 or -ENOMEM. Start-up.
 int wheel_init(struct wheel *wheel, uint32_t n, uint32_t tick, int socket);

@@ -115,6 +115,13 @@ struct flows {
 	struct flow_state states[FLOW_SERVICES]; // of those that are asked
 };
 
+// What n flows of n_slots sessions take, but for what services keep of each (flow_state_bytes()).
+static inline size_t flows_bytes(uint32_t n, uint32_t n_slots)
+{
+	return flow_table_bytes(n) + 2 * wheel_bytes(n + 1) +
+	       2 * ((size_t)n + 1) * sizeof(struct link) + n_slots * sizeof(struct flow_session);
+}
+
 // Start-up. 0 or -ENOMEM.
 int flows_init(struct flows *flows, const struct flows_conf *conf, uint32_t n_slots, uint64_t now,
 	       int socket);

@@ -46,6 +46,13 @@ struct nat {
 		remotes; // flows by mapping and remote address, where the pool's filter asks
 };
 
+// What these take, but for pools and their ports.
+static inline size_t nat_bytes(uint32_t n_flows, uint32_t n_slots)
+{
+	return ((size_t)n_flows + 1) * (sizeof(struct nat_mapping) + 2 * sizeof(uint32_t)) +
+	       3 * flow_index_bytes(n_flows) + n_slots * sizeof(struct nat_session);
+}
+
 // Room for the mappings of n_flows flows; pools NULL: nothing. 0 or -ENOMEM. Start-up.
 int nat_init(struct nat *nat, const struct nat_pools *pools, unsigned worker, unsigned n_workers,
 	     uint32_t n_flows, uint32_t n_slots, int socket);

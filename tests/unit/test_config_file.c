@@ -183,7 +183,16 @@ static const struct {
 	  "1500"}},
 	{TOP ACCESS CORE NI "    services: [l4_lifecycle]\nflows: {max: 16000000}\n",
 	 {"t: eal.memory_mb: 512 is too little: 1 x 22528 mbufs and 65536 sessions with flows need "
-	  "more than 4089"}},
+	  "more than 4076"}},
+	{TOP ACCESS CORE NI
+	 "    services: [tcp_check]\nflows: {max: 16000000}\n", // 32 bytes a flow more
+	 {"t: eal.memory_mb: 512 is too little: 1 x 22528 mbufs and 65536 sessions with flows need "
+	  "more than 4565"}},
+	{TOP ACCESS CORE NI
+	 "    services: [nat]\n    nat_pool: 203.0.112.0/22\n" // 114 a flow, 52 a session, the pool
+	 "flows: {max: 16000000}\n",
+	 {"t: eal.memory_mb: 512 is too little: 1 x 22528 mbufs and 65536 sessions with flows need "
+	  "more than 5876"}},
 	// Interfaces
 	{TOP ACCESS "  - {name: access, device: eth2, roles: n9, addresses: 10.0.0.1/24}\n",
 	 {"t:10:12: interfaces[1].name: \"access\" is the name of another interface"}},
