@@ -1,4 +1,5 @@
-// What belongs to a flow though it does not look like it: fragments of its packets, and ICMP errors about them.
+// What belongs to a flow though it does not look like it: fragments of its packets, pings among them, and ICMP errors
+// about them.
 //
 // The test's thread, with stopped time. Rows go over v4/v6, up and down, one and two workers.
 
@@ -130,6 +131,71 @@ static void acl_row(const struct row *row)
 static void test_acl(void)
 {
 	rows_each(acl_row);
+}
+
+// --- pings -----------------------------------------------------------------------------------------------
+
+static void ping_write(uint8_t *icmp, bool v6, bool asks, uint16_t id)
+{
+	memset(icmp, 0, ICMP_BYTES);
+	icmp[0] = v6 ? (asks ? ICMP6_TYPE_ECHO : ICMP6_TYPE_REPLY)
+		     : (asks ? ICMP4_TYPE_ECHO : ICMP4_TYPE_REPLY);
+	be16_put(icmp + 4, id);
+}
+
+// A ping or the answer to it, whole or in pieces. Gives how many frames came through.
+static unsigned ping_send(struct rig *rig, const struct rig_session *s, const struct row *row,
+			  bool asks, uint16_t id, bool cut)
+{
+	struct rig_flow flow = fragment_flow(row->v6, 0, cut ? PAYLOAD : 40);
+	const struct row way = {.workers = row->workers, .v6 = row->v6, .up = row->up == asks};
+	unsigned head = row->v6 ? IP6_BYTES : IP4_BYTES;
+	static struct pieces pieces;
+
+	flow.proto = row->v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
+	if (cut) {
+		pieces_of_user(rig, s, way.up, &flow, MTU, id, &pieces);
+		head += row->v6 ? FRAGMENT6_BYTES : 0;
+	} else {
+		pieces = (struct pieces){.n = 1, .at = way.up ? rig_user_at(rig, 1) : ETH_BYTES};
+		pieces.bytes[0] = chain_frame(rig, s, way.up, &flow, pieces.frames[0]);
+	}
+	ping_write(pieces.frames[0] + pieces.at + head, row->v6, asks, id);
+	return send_pieces(rig, &way, &pieces);
+}
+
+// A ping in pieces and its answer in pieces are one flow, the one that whole ones of the identifier are, and each bit of
+// that makes another.
+static void pings_row(const struct row *row)
+{
+	struct rig *rig = rig_of(row->workers, NULL);
+	struct rig_session s;
+
+	chain_session_add(rig, 0, NULL, &s);
+	CU_ASSERT_EQUAL(ping_send(rig, &s, row, true, 0x1234, true), 3);
+	CU_ASSERT_EQUAL(flow_class_of(flow_of(rig, &s)), FLOW_EMBRYONIC);
+	CU_ASSERT_EQUAL(ping_send(rig, &s, row, false, 0x1234, true), 3);
+	CU_ASSERT_EQUAL(flow_class_of(flow_of(rig, &s)), FLOW_ESTABLISHED);
+	CU_ASSERT_EQUAL(ping_send(rig, &s, row, true, 0x1234, false), 1);
+	CU_ASSERT_EQUAL(ping_send(rig, &s, row, false, 0x1234, false), 1);
+	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_made), 1);
+	CU_ASSERT_STRING_EQUAL(flow_key_kind(&flow_of(rig, &s)->key), "echo");
+	CU_ASSERT_EQUAL(flow_of(rig, &s)->key.ue_port, 0x1234);
+	for (unsigned bit = 0; bit < 16; bit++) {
+		uint16_t id = (uint16_t)(0x1234 ^ 1u << bit);
+
+		CU_ASSERT_EQUAL(ping_send(rig, &s, row, true, id, true), 3);
+		CU_ASSERT_EQUAL(ping_send(rig, &s, row, false, id, bit % 2), bit % 2 ? 3 : 1);
+		CU_ASSERT_EQUAL(flow_class_of(flow_of(rig, &s)), FLOW_ESTABLISHED);
+		CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_made), 2 + bit);
+	}
+	rig_session_del(rig, &s);
+	rig_end(rig);
+}
+
+static void test_pings(void)
+{
+	rows_each(pings_row);
 }
 
 // --- errors ----------------------------------------------------------------------------------------------
@@ -279,6 +345,7 @@ static void test_errors_service(void)
 static CU_TestInfo tests[] = {
 	{"fragments", test_fragments},
 	{"fragments and the access list", test_acl},
+	{"pings in fragments", test_pings},
 	{"ICMP errors", test_errors},
 	{"ICMP errors and the access list", test_errors_acl},
 	{"ICMP errors and services", test_errors_service},
