@@ -1,7 +1,8 @@
 // The N4 sockets, see endpoint.h.
 //
 // Control thread only. A socket that is readable is read in batches, some at a time, so that neither a system
-// call a datagram nor a flood keeps the rest of the control thread waiting.
+// call a datagram nor a flood keeps the rest of the control thread waiting. What is sent leaves in batches, too: at the
+// latest when the event loop has its next turn.
 
 #include "pfcp/endpoint.h"
 
@@ -17,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "pfcp/n4.h"
+#include "pfcp/outbox.h"
 
 #define SOCKETS N4_LISTEN_MAX
 #define BATCH 32                  // datagrams read by one system call
@@ -24,7 +26,6 @@
 #define RECEIVE_BUFFER (16 << 20) // bytes: a burst waits here, where the kernel allows so much
 #define TICK_MS 50
 #define STAMP_WAIT_MAX_S 2
-#define PKTINFO_SPACE CMSG_SPACE(sizeof(struct in6_pktinfo)) // that of IPv4 is smaller
 
 struct n4_socket {
 	struct n4_endpoint *ep;
@@ -40,10 +41,12 @@ struct n4_endpoint {
 	unsigned n_sockets;
 	bool listening; // the sockets are read
 	struct event *tick;
+	struct event *send; // what waits in the outbox
+	struct outbox outbox;
 	struct mmsghdr headers[BATCH];
 	struct iovec vectors[BATCH];
 	struct sockaddr_storage froms[BATCH];
-	_Alignas(struct cmsghdr) uint8_t infos[BATCH][PKTINFO_SPACE];
+	_Alignas(struct cmsghdr) uint8_t infos[BATCH][OUTBOX_PKTINFO];
 	uint8_t bytes[BATCH][PFCP_MSG_MAX];
 };
 
@@ -90,7 +93,7 @@ static void socket_read(evutil_socket_t fd, short what, void *ctx)
 
 		for (unsigned i = 0; i < BATCH; i++) {
 			ep->headers[i].msg_hdr.msg_namelen = sizeof(ep->froms[i]);
-			ep->headers[i].msg_hdr.msg_controllen = s->any ? PKTINFO_SPACE : 0;
+			ep->headers[i].msg_hdr.msg_controllen = s->any ? OUTBOX_PKTINFO : 0;
 		}
 		n = recvmmsg(fd, ep->headers, BATCH, MSG_DONTWAIT, NULL);
 		for (int i = 0; i < n; i++)
@@ -127,6 +130,20 @@ static void tick(evutil_socket_t fd, short what, void *ctx)
 	if (!ep->listening && sockets_listen(ep) < 0)
 		log_error("N4: no memory for the sockets' events");
 	n4_tick(ep->n4);
+}
+
+static void send_waiting(evutil_socket_t fd, short what, void *ctx)
+{
+	struct n4_endpoint *ep = ctx;
+
+	outbox_send(&ep->outbox);
+}
+
+static void send_lost(void *ctx, const uint8_t *bytes, size_t len)
+{
+	struct n4_endpoint *ep = ctx;
+
+	n4_send_lost(ep->n4, bytes, len);
 }
 
 // Answers may be larger than the path's MTU, so they go without "don't fragment". A receive buffer beyond
@@ -204,7 +221,8 @@ static int sockets_open(struct n4_endpoint *ep, struct event_base *base, const s
 	if (rc < 0)
 		return rc;
 	ep->tick = event_new(base, -1, EV_PERSIST, tick, ep);
-	if (ep->tick == NULL || event_add(ep->tick, &period) < 0)
+	ep->send = event_new(base, -1, 0, send_waiting, ep);
+	if (ep->tick == NULL || ep->send == NULL || event_add(ep->tick, &period) < 0)
 		return -ENOMEM;
 	return stamp_has_come(ep->n4) ? sockets_listen(ep) : 0;
 }
@@ -217,6 +235,7 @@ struct n4_endpoint *n4_endpoint_open(struct n4 *n4, struct event_base *base)
 	if (ep == NULL)
 		return NULL;
 	ep->n4 = n4;
+	outbox_init(&ep->outbox, send_lost, ep);
 	for (unsigned i = 0; i < BATCH; i++) {
 		ep->vectors[i] = (struct iovec){ep->bytes[i], sizeof(ep->bytes[i])};
 		ep->headers[i].msg_hdr = (struct msghdr){
@@ -236,6 +255,7 @@ struct n4_endpoint *n4_endpoint_open(struct n4 *n4, struct event_base *base)
 
 void n4_endpoint_close(struct n4_endpoint *ep)
 {
+	outbox_send(&ep->outbox);
 	for (unsigned i = 0; i < ep->n_sockets; i++) {
 		if (ep->sockets[i].readable)
 			event_free(ep->sockets[i].readable);
@@ -243,6 +263,8 @@ void n4_endpoint_close(struct n4_endpoint *ep)
 	}
 	if (ep->tick)
 		event_free(ep->tick);
+	if (ep->send)
+		event_free(ep->send);
 	free(ep);
 }
 
@@ -265,41 +287,19 @@ static const struct n4_socket *socket_of(const struct n4_endpoint *ep, const str
 	return found;
 }
 
-// Has a datagram leave a wildcard's socket from the address that is given.
-static void local_put(struct msghdr *msg, uint8_t *info, const struct addr *local)
-{
-	struct in_pktinfo v4 = {.ipi_spec_dst.s_addr = local->v4};
-	struct in6_pktinfo v6 = {0};
-	bool is_v4 = local->family == ADDR_V4;
-	size_t len = is_v4 ? sizeof(v4) : sizeof(v6);
-	struct cmsghdr *c;
-
-	memcpy(&v6.ipi6_addr, local->v6, sizeof(v6.ipi6_addr));
-	msg->msg_control = info;
-	msg->msg_controllen = CMSG_SPACE(len);
-	c = CMSG_FIRSTHDR(msg);
-	c->cmsg_level = is_v4 ? IPPROTO_IP : IPPROTO_IPV6;
-	c->cmsg_type = is_v4 ? IP_PKTINFO : IPV6_PKTINFO;
-	c->cmsg_len = CMSG_LEN(len);
-	memcpy(CMSG_DATA(c), is_v4 ? (const void *)&v4 : &v6, len);
-}
-
 int n4_endpoint_send(void *ctx, const struct addr *local, const struct endpoint *to,
 		     const uint8_t *bytes, size_t len)
 {
-	const struct n4_endpoint *ep = ctx;
+	struct n4_endpoint *ep = ctx;
 	const struct n4_socket *s = socket_of(ep, local, to->addr.family);
-	_Alignas(struct cmsghdr) uint8_t info[PKTINFO_SPACE] = {0};
-	struct sockaddr_storage sa;
-	struct iovec vector = {(void *)(uintptr_t)bytes, len};
-	struct msghdr msg = {.msg_name = &sa, .msg_iov = &vector, .msg_iovlen = 1};
+	bool from = s && s->any && local->family == to->addr.family;
 
 	if (s == NULL)
 		return -EAFNOSUPPORT;
-	msg.msg_namelen = endpoint_to_sockaddr(to, &sa);
-	if (s->any && local->family == to->addr.family)
-		local_put(&msg, info, local);
-	return sendmsg(s->fd, &msg, 0) < 0 ? -errno : 0;
+	if (ep->outbox.n == 0)
+		event_active(ep->send, EV_TIMEOUT, 0);
+	outbox_put(&ep->outbox, s->fd, from ? local : NULL, to, bytes, len);
+	return 0;
 }
 
 int n4_endpoint_local(const struct n4_endpoint *ep, unsigned i, struct endpoint *ret_local)

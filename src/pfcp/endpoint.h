@@ -19,7 +19,8 @@ struct n4_endpoint;
 struct n4_endpoint *n4_endpoint_open(struct n4 *n4, struct event_base *base);
 void n4_endpoint_close(struct n4_endpoint *ep);
 
-// The `send` of struct n4: 0, or -errno. `ctx` is the endpoint.
+// The `send` of struct n4: 0, or -errno. `ctx` is the endpoint. The datagram leaves in this turn of the event loop or, out
+// of it, at the begin of the next one; should the socket not take it, n4_send_lost() is told.
 int n4_endpoint_send(void *ctx, const struct addr *local, const struct endpoint *to,
 		     const uint8_t *bytes, size_t len);
 

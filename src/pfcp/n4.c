@@ -181,6 +181,14 @@ void n4_send(struct n4 *n4, const struct addr *local, const struct endpoint *to,
 	n4->counters.tx[bytes[1]]++;
 }
 
+void n4_send_lost(struct n4 *n4, const uint8_t *bytes, size_t len)
+{
+	n4_count(n4, N4_COUNT_tx_failed);
+	n4->counters.counter[N4_COUNT_tx]--;
+	n4->counters.counter[N4_COUNT_tx_bytes] -= len;
+	n4->counters.tx[bytes[1]]--;
+}
+
 static void request_free(struct n4_request *rq)
 {
 	rq->n4->waiting_bytes -= sizeof(*rq) + rq->len;

@@ -324,6 +324,9 @@ void n4_discard(struct n4_request *rq, enum n4_counter why);
 void n4_send(struct n4 *n4, const struct addr *local, const struct endpoint *to,
 	     const uint8_t *bytes, size_t len);
 
+// The endpoint's: the socket did not take what n4_send() gave it.
+void n4_send_lost(struct n4 *n4, const uint8_t *bytes, size_t len);
+
 static inline void n4_count(struct n4 *n4, enum n4_counter counter)
 {
 	n4->counters.counter[counter]++;

@@ -398,6 +398,41 @@ static void test_wire_burst(void)
 	wire_close(&wire);
 }
 
+// What is sent in one turn arrives in order, be it more than a batch or large, but for what the socket does not
+// take; that is counted, and nothing of it as sent.
+static void test_wire_batches(void)
+{
+	static uint8_t message[60000], got[sizeof(message)];
+	struct endpoint nowhere;
+	struct wire wire;
+	unsigned n = 0, bytes = 0;
+
+	wire_open(&wire, "127.0.0.1", "127.0.0.1", 8 << 20);
+	endpoint_parse("255.255.255.255", PFCP_PORT, &nowhere); // not without SO_BROADCAST
+	message[1] = 4;
+	for (unsigned i = 0; i < 50; i++) {
+		message[2] = (uint8_t)i;
+		n4_send(fix.n4, &wire.upf.addr, i % 10 == 3 ? &nowhere : &fix.peer, message,
+			i % 4 == 1 ? sizeof(message) : 16 + i);
+	}
+	wire_turn(&wire);
+	for (unsigned i = 0; i < 50; i++) {
+		unsigned len = i % 4 == 1 ? sizeof(message) : 16 + i;
+
+		if (i % 10 == 3)
+			continue;
+		CU_ASSERT_EQUAL(recv(wire.fd, got, sizeof(got), 0), (ssize_t)len);
+		CU_ASSERT(got[1] == 4 && got[2] == i);
+		n++;
+		bytes += len;
+	}
+	CU_ASSERT(recv(wire.fd, got, sizeof(got), 0) < 0);
+	CU_ASSERT(count(N4_COUNT_tx) == n && fix.n4->counters.tx[4] == n);
+	CU_ASSERT_EQUAL(count(N4_COUNT_tx_failed), 50 - n);
+	CU_ASSERT_EQUAL(count(N4_COUNT_tx_bytes), bytes);
+	wire_close(&wire);
+}
+
 // An address that is taken, and no address at all, are said and leave nothing open.
 static void test_listen_fails(void)
 {
@@ -433,6 +468,7 @@ static CU_TestInfo tests[] = {
 	{"requests of ours", test_requests},
 	{"wire", test_wire},
 	{"wire burst", test_wire_burst},
+	{"wire batches", test_wire_batches},
 	{"listen fails", test_listen_fails},
 	CU_TEST_INFO_NULL,
 };

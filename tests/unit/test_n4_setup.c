@@ -776,6 +776,7 @@ static void test_local_heartbeat(void)
 		answered_by(base, &peer.addr, &to);
 		fd = socket_at(&peer);
 		after_ms(10000);
+		event_base_loop(base, EVLOOP_NONBLOCK);
 		CU_ASSERT(recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&sa, &len) > 0);
 		CU_ASSERT_EQUAL(bytes[1], 1);
 		endpoint_from_sockaddr((const struct sockaddr *)&sa, &from);
