@@ -114,9 +114,29 @@ int pfcp_msg_decode(struct pfcp_cursor *datagram, struct pfcp_msg *ret_msg);
 // in an update of a session is a removal and no fault, unless it is mandatory (5.6.3).
 int pfcp_msg_check(struct pfcp_msg *msg, struct pfcp_fault *fault);
 
+#define PFCP_IE_HEADER 4
+
+// pfcp_ie_next() for all but an IE of 3GPP's that fits.
+int pfcp_ie_next_other(struct pfcp_cursor *ies, struct pfcp_ie *ret_ie);
+
 // 1 and an IE, 0 at the end, -EBADMSG for one that does not fit; ret_ie->type then names it, or is
 // PFCP_IE_NONE when even that is cut off.
-int pfcp_ie_next(struct pfcp_cursor *ies, struct pfcp_ie *ret_ie);
+static inline int pfcp_ie_next(struct pfcp_cursor *ies, struct pfcp_ie *ret_ie)
+{
+	const uint8_t *at = ies->at;
+	size_t left = pfcp_cursor_left(ies);
+	uint16_t type, len;
+
+	if (left < PFCP_IE_HEADER)
+		return pfcp_ie_next_other(ies, ret_ie);
+	type = (uint16_t)(at[0] << 8 | at[1]);
+	len = (uint16_t)(at[2] << 8 | at[3]);
+	if (len > left - PFCP_IE_HEADER || type >= PFCP_IE_VENDOR)
+		return pfcp_ie_next_other(ies, ret_ie);
+	*ret_ie = (struct pfcp_ie){.type = type, .len = len, .data = at + PFCP_IE_HEADER};
+	ies->at = at + PFCP_IE_HEADER + len;
+	return 1;
+}
 
 // The first IE of a type among these: 0, -ENOENT, -EBADMSG.
 int pfcp_ie_find(struct pfcp_cursor ies, uint16_t type, struct pfcp_ie *ret_ie);

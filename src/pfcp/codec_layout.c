@@ -186,10 +186,11 @@ static int flags_take(struct pfcp_cursor *c, uint64_t *ret_number)
 	return 0;
 }
 
-static int wire_number_take(const struct pfcp_field *f, uint8_t mask, struct pfcp_cursor *c,
+static int wire_number_take(const struct pfcp_field *f, uint16_t type, struct pfcp_cursor *c,
 			    uint64_t *ret_number)
 {
 	size_t left = pfcp_cursor_left(c);
+	uint8_t mask;
 	int rc;
 
 	switch (f->wire) {
@@ -201,6 +202,7 @@ static int wire_number_take(const struct pfcp_field *f, uint8_t mask, struct pfc
 	case PFCP_WIRE_BITS:
 		if (left < 1)
 			return -EBADMSG;
+		mask = field_mask(f, type);
 		*ret_number = (uint64_t)(c->at[0] & mask) >> mask_shift(mask);
 		return 0;
 	case PFCP_WIRE_FLAGS:
@@ -267,7 +269,7 @@ static int field_take(const struct pfcp_field *f, uint16_t type, const struct st
 	uint64_t len;
 
 	if (!pfcp_wire_is_octets(f->wire))
-		return wire_number_take(f, field_mask(f, type), c, &value->number);
+		return wire_number_take(f, type, c, &value->number);
 	if (wire_length_take(f, state->count, c, &len) < 0 || len > pfcp_cursor_left(c))
 		return -EBADMSG;
 	value->data = c->at;

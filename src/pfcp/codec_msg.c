@@ -17,7 +17,6 @@
 #define HEADER_FIXED 4 // octets that Message Length does not count
 #define HEADER_NODE 8
 #define HEADER_SESSION 16
-#define IE_HEADER 4
 
 static uint16_t be16(const uint8_t *at)
 {
@@ -79,7 +78,7 @@ int pfcp_msg_decode(struct pfcp_cursor *datagram, struct pfcp_msg *ret_msg)
 	return 0;
 }
 
-int pfcp_ie_next(struct pfcp_cursor *ies, struct pfcp_ie *ret_ie)
+int pfcp_ie_next_other(struct pfcp_cursor *ies, struct pfcp_ie *ret_ie)
 {
 	const uint8_t *at = ies->at;
 	size_t left = pfcp_cursor_left(ies);
@@ -89,10 +88,10 @@ int pfcp_ie_next(struct pfcp_cursor *ies, struct pfcp_ie *ret_ie)
 		return 0;
 	if (left >= 2)
 		ret_ie->type = be16(at);
-	if (left < IE_HEADER || be16(at + 2) > left - IE_HEADER)
+	if (left < PFCP_IE_HEADER || be16(at + 2) > left - PFCP_IE_HEADER)
 		return -EBADMSG;
 	ret_ie->len = be16(at + 2);
-	ret_ie->data = at + IE_HEADER;
+	ret_ie->data = at + PFCP_IE_HEADER;
 	ies->at = ret_ie->data + ret_ie->len;
 	if (ret_ie->type >= PFCP_IE_VENDOR) {
 		if (ret_ie->len < 2)

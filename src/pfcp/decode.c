@@ -3,6 +3,7 @@
 
 #include "pfcp/decode.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -33,27 +34,33 @@ static int in_rule(const struct decode *d)
 	return -EINVAL;
 }
 
-static int take_row(struct decode *d, void *rule, const struct decode_row *row)
-{
-	struct pfcp_ie ie;
-	int rc = pfcp_ie_find(d->ies, row->type, &ie);
+// What a group has of the rows: the first IE of each type.
+struct group_ies {
+	struct pfcp_ie first[DECODE_ROWS_MAX]; // type PFCP_IE_NONE: none
+	bool cut;                              // it ends in an IE that runs past it
+};
 
-	if (rc == -ENOENT)
-		return 0;
-	if (rc < 0)
+static int take_row(struct decode *d, void *rule, const struct decode_row *row,
+		    const struct pfcp_ie *ie, bool cut)
+{
+	if (ie->type == PFCP_IE_NONE && cut)
 		return decode_fault(d, PFCP_CAUSE_INVALID_LENGTH, row->type,
 				    "an IE runs past what encloses it");
-	if (ie.len == 0 && (row->fixed || !d->update) && row->type != PFCP_IE_NETWORK_INSTANCE)
+	if (ie->type == PFCP_IE_NONE)
+		return 0;
+	if (ie->len == 0 && (row->fixed || !d->update) && row->type != PFCP_IE_NETWORK_INSTANCE)
 		return decode_fault(d, PFCP_CAUSE_INVALID_LENGTH, row->type, "empty IE");
-	return row->take(d, rule, &ie) < 0 ? in_rule(d) : 0;
+	return row->take(d, rule, ie) < 0 ? in_rule(d) : 0;
 }
 
-static bool has_row(const struct decode_row *rows, size_t n, uint16_t type)
+// n: there is none.
+static size_t row_of(const struct decode_row *rows, size_t n, uint16_t type)
 {
-	for (size_t i = 0; i < n; i++)
-		if (rows[i].type == type)
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < n && rows[i].type != type)
+		i++;
+	return i;
 }
 
 static bool is_member(const struct pfcp_ie_info *group, uint16_t type)
@@ -65,17 +72,26 @@ static bool is_member(const struct pfcp_ie_info *group, uint16_t type)
 }
 
 // What is no member of the group, or unknown, is skipped (7.6.9, 7.6.10): it asks for nothing.
-static int refuse_others(const struct decode *d, const struct pfcp_ie *group,
-			 const struct decode_row *rows, size_t n)
+static int group_read(const struct decode *d, const struct pfcp_ie *group,
+		      const struct decode_row *rows, size_t n, struct group_ies *ret)
 {
 	const struct pfcp_ie_info *info = pfcp_ie_info_lookup(group->type);
 	struct pfcp_cursor ies = pfcp_ie_members(group);
 	struct pfcp_ie ie;
+	int rc;
 
-	while (pfcp_ie_next(&ies, &ie) > 0)
-		if (ie.type != d->id_type && !has_row(rows, n, ie.type) && is_member(info, ie.type))
+	for (size_t i = 0; i < n; i++)
+		ret->first[i].type = PFCP_IE_NONE;
+	while ((rc = pfcp_ie_next(&ies, &ie)) > 0) {
+		size_t i = row_of(rows, n, ie.type);
+
+		if (i < n && ret->first[i].type == PFCP_IE_NONE)
+			ret->first[i] = ie;
+		if (i == n && ie.type != d->id_type && is_member(info, ie.type))
 			return decode_fault(d, PFCP_CAUSE_RULE_FAILURE, ie.type,
 					    "the rule asks for what this UPF does not do");
+	}
+	ret->cut = rc < 0;
 	return 0;
 }
 
@@ -83,11 +99,14 @@ int decode_group(struct decode *d, void *rule, const struct pfcp_ie *group,
 		 const struct decode_row *rows, size_t n)
 {
 	struct pfcp_cursor outer = d->ies;
-	int rc = refuse_others(d, group, rows, n);
+	struct group_ies ies;
+	int rc;
 
+	assert(n <= DECODE_ROWS_MAX);
+	rc = group_read(d, group, rows, n, &ies);
 	d->ies = pfcp_ie_members(group);
 	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = take_row(d, rule, &rows[i]);
+		rc = take_row(d, rule, &rows[i], &ies.first[i], ies.cut);
 	d->ies = outer;
 	return rc;
 }
@@ -340,29 +359,45 @@ static const uint16_t not_served[] = {
 	PFCP_IE_MBS_SESSION_N4_CONTROL_INFORMATION,
 };
 
-static int check_served(const struct pfcp_msg *msg, struct pfcp_fault *fault)
+// What the IEs of a request are, in one walk.
+struct request_types {
+	uint32_t steps;    // a bit for each that it has
+	size_t not_served; // the first that it has; DECODE_ROWS(not_served): none
+};
+static_assert(DECODE_ROWS(steps) <= 32, "a bit for each step");
+
+static struct request_types request_types_of(const struct pfcp_msg *msg)
 {
+	struct request_types types = {0, DECODE_ROWS(not_served)};
+	struct pfcp_cursor ies = msg->ies;
 	struct pfcp_ie ie;
 
-	for (size_t i = 0; i < DECODE_ROWS(not_served); i++)
-		if (pfcp_ie_find(msg->ies, not_served[i], &ie) == 0)
-			return fault_ie(fault, PFCP_CAUSE_NOT_SUPPORTED, ie.type,
-					"the request asks for what this UPF does not do");
-	return 0;
+	while (pfcp_ie_next(&ies, &ie) > 0) {
+		for (size_t i = 0; i < DECODE_ROWS(steps); i++)
+			types.steps |= steps[i].type == ie.type ? 1u << i : 0;
+		for (size_t i = 0; i < types.not_served; i++)
+			if (not_served[i] == ie.type)
+				types.not_served = i;
+	}
+	return types;
 }
 
 int decode_rules(const struct n4_env *env, const struct pfcp_msg *msg, struct rules *rules,
 		 struct pfcp_fault *fault)
 {
 	struct decode d = {.env = env, .rules = rules, .fault = fault, .ies = msg->ies};
+	const struct request_types types = request_types_of(msg);
 
-	if (check_served(msg, fault) < 0 || inactivity_decode(msg, rules, fault) < 0)
+	if (types.not_served < DECODE_ROWS(not_served))
+		return fault_ie(fault, PFCP_CAUSE_NOT_SUPPORTED, not_served[types.not_served],
+				"the request asks for what this UPF does not do");
+	if (inactivity_decode(msg, rules, fault) < 0)
 		return -EINVAL;
 	for (size_t i = 0; i < DECODE_ROWS(steps); i++) {
 		struct pfcp_cursor ies = msg->ies;
 		struct pfcp_ie ie;
 
-		while (decode_next(&ies, steps[i].type, &ie))
+		while (types.steps & 1u << i && decode_next(&ies, steps[i].type, &ie))
 			if (take_step(&d, &steps[i], &ie) < 0)
 				return -EINVAL;
 	}

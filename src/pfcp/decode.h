@@ -35,6 +35,7 @@ struct decode_row {
 };
 
 #define DECODE_ROWS(table) (sizeof(table) / sizeof((table)[0]))
+#define DECODE_ROWS_MAX 32 // of one group
 
 // Takes what a group has of these, and refuses what 3GPP allows in it beyond them: a rule without it would not be
 // the one that was asked for. 0, or -EINVAL with the fault.
