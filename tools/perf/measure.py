@@ -182,7 +182,8 @@ class Measure:
                 before = resident_kb(daemon)
                 words = [binary("sluice-perf"), "pfcp", "--json", "--smf", topology.N4_SMF,
                          "--n4", topology.N4_UPF, "--ue-base", bench.UE_BASE,
-                         "--standing", str(standing), "--seconds", "5"]
+                         "--standing", str(standing), "--seconds", "5",
+                         "--cpu", str(topology.worker_cpus(1)[0])]
                 self._note(words, "gen")
                 done = gen.run(*words, timeout=300)
                 found[standing] = json.loads(done.stdout)

@@ -4,6 +4,7 @@
 // place; `window` sessions are under way at once. Beside them stand `standing` sessions that were established
 // before. Each procedure counts from its request to its answer, which comes after the workers have the rules.
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,6 +25,7 @@ struct pfcp_options {
 	struct addr smf, upf, gnb, ue_base, ue6_base;
 	const char *dnn;
 	uint64_t standing, window, seconds;
+	struct number_list cpus; // none: any
 	bool json, csv;
 };
 
@@ -46,6 +48,8 @@ static const struct option_row rows[] = {
 	 .help = "sessions that come and go at once"},
 	{"seconds", OPTION_NUMBER, AT(seconds), 1, PERIODS_MAX, "10", .operand = "N",
 	 .help = "how long, in periods of one second"},
+	{"cpu", OPTION_NUMBERS, AT(cpus), 0, CPU_SETSIZE - 1, .operand = "N,..",
+	 .help = "where the SMF runs, instead of anywhere"},
 	{"json", OPTION_FLAG, AT(json), .help = "print one JSON object"},
 	{"csv", OPTION_FLAG, AT(csv), .help = "print a line a period, comma-separated"},
 };
@@ -185,6 +189,20 @@ static int failures(const struct pfcp_run *run)
 	return failed != 0 || run->completed == 0;
 }
 
+// With few CPUs the system often puts the SMF to the daemon's control thread, whose datagrams wake it.
+static int cpus_take(const struct number_list *cpus)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (unsigned i = 0; i < cpus->n; i++)
+		CPU_SET(cpus->at[i], &set);
+	if (cpus->n == 0 || sched_setaffinity(0, sizeof(set), &set) == 0)
+		return 0;
+	perror("sluice-perf: --cpu");
+	return -1;
+}
+
 static int run_pfcp(int argc, char **argv)
 {
 	static struct pfcp_run run;
@@ -196,6 +214,8 @@ static int run_pfcp(int argc, char **argv)
 
 	if (rc != 0)
 		return rc > 0 ? 0 : 2;
+	if (cpus_take(&o.cpus) < 0)
+		return 2;
 	conf = (struct n4_conf){
 		.smf = o.smf,
 		.upf = o.upf,

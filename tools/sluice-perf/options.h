@@ -1,6 +1,6 @@
 // The options of an engine: one table row gives name, range, default and help; reading a command line by it.
 //
-// Every option is `--name VALUE` or `--name=VALUE`, a flag stands alone; only an option of kind ADDR, ADDRS or
+// Every option is `--name VALUE` or `--name=VALUE`, a flag stands alone; only an option of kind ADDR, ADDRS, NUMBERS or
 // TEXT may have no default. What is wrong is printed to stderr, with the option's name.
 
 #pragma once
