@@ -30,7 +30,7 @@ static uint16_t *bucket_of(struct neigh *n, const struct addr *addr)
 	return &n->path_buckets[hash % GTPU_PATH_BUCKETS];
 }
 
-static uint16_t path_lookup(struct neigh *n, const struct addr *addr)
+uint16_t gtpu_path_lookup(struct neigh *n, const struct addr *addr)
 {
 	uint16_t peer = *bucket_of(n, addr);
 
@@ -177,7 +177,7 @@ static void recovery_note(struct gtpu_path *path, const struct addr *peer, uint8
 static bool response_take(struct neigh *n, const struct addr *from, uint16_t sequence,
 			  uint8_t recovery)
 {
-	uint16_t peer = path_lookup(n, from);
+	uint16_t peer = gtpu_path_lookup(n, from);
 	struct gtpu_path *path = &n->peers[peer].path;
 	bool was_down = path->state == GTPU_PATH_DOWN;
 

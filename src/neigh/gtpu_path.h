@@ -61,4 +61,6 @@ void neigh_tunnel_watch(struct neigh *neigh, uint16_t peer);
 // A peer comes into use, or goes out of it.
 void gtpu_path_begin(struct neigh *neigh, uint16_t peer);
 void gtpu_path_end(struct neigh *neigh, uint16_t peer);
+// The peer for GTP-U tunnels to this address, PEER_NONE: there is none.
+uint16_t gtpu_path_lookup(struct neigh *neigh, const struct addr *addr);
 void gtpu_path_tick(struct neigh *neigh, uint64_t now);

@@ -262,13 +262,12 @@ static int udp_route(const struct neigh *n, unsigned iface, const struct addr *a
 	return ret_hop->family != ADDR_NONE && tunnel_source(c, addr) ? 0 : -ENETUNREACH;
 }
 
-// `port` 0: one of GTP-U, which is the same whatever interface it leaves by.
-static uint16_t tunnel_lookup(const struct neigh *n, const struct addr *addr, unsigned iface,
-			      uint16_t port)
+static uint16_t udp_lookup(const struct neigh *n, const struct addr *addr, unsigned iface,
+			   uint16_t port)
 {
 	for (uint16_t i = 1; i < n->conf.n_peers; i++)
 		if (n->peers[i].use == PEER_USED && peer_is_tunnel(&n->peers[i].peer) &&
-		    n->peers[i].port == port && (!port || n->peers[i].peer.iface == iface) &&
+		    n->peers[i].port == port && n->peers[i].peer.iface == iface &&
 		    addr_eq(&n->peers[i].addr, addr))
 			return i;
 	return PEER_NONE;
@@ -302,7 +301,7 @@ static uint16_t tunnel_new(struct neigh *n, unsigned iface, const struct addr *v
 
 int neigh_tunnel_take(struct neigh *n, const struct addr *addr, uint16_t *ret_peer)
 {
-	uint16_t index = tunnel_lookup(n, addr, 0, 0);
+	uint16_t index = gtpu_path_lookup(n, addr);
 	struct addr via;
 	unsigned iface;
 
@@ -322,7 +321,7 @@ int neigh_tunnel_take(struct neigh *n, const struct addr *addr, uint16_t *ret_pe
 int neigh_udp_take(struct neigh *n, unsigned iface, const struct addr *addr, uint16_t port,
 		   uint16_t *ret_peer)
 {
-	uint16_t index = tunnel_lookup(n, addr, iface, port);
+	uint16_t index = udp_lookup(n, addr, iface, port);
 	struct addr via;
 
 	if (index == PEER_NONE) {
