@@ -26,12 +26,7 @@ struct build {
 	bool constrained; // they are more than the line's source check holds: PDRs may differ by them
 
 	unsigned n_pdrs, n_up;
-	const struct pdr_rule *order[RULES_MAX_PDRS];
-	struct pdr pdrs[RULES_MAX_PDRS];
-	struct filter_span spans[RULES_MAX_PDRS];
-	uint16_t quota_fars[RULES_MAX_PDRS]; // + 1; 0: none
 	bool has_quota_fars;
-	struct far_build fars;
 	struct filter_list filters;
 	unsigned n_alternatives; // filters, and PDRs without any
 	uint8_t n_listed;        // of the filters, the last: sources
@@ -39,6 +34,13 @@ struct build {
 	bool any_source; // RULESET_F_ANY_SOURCE
 
 	struct compiled c;
+	struct far_build fars;
+
+	// Of each PDR. Most sessions have few: each item is zeroed when its turn comes.
+	const struct pdr_rule *order[RULES_MAX_PDRS];
+	struct pdr pdrs[RULES_MAX_PDRS];
+	struct filter_span spans[RULES_MAX_PDRS];
+	uint16_t quota_fars[RULES_MAX_PDRS]; // + 1; 0: none
 };
 
 static int no_resources(struct build *b, const struct pdr_rule *rule, enum rule_ie ie,
@@ -349,6 +351,9 @@ static int pdr_compile(struct build *b, const struct pdr_rule *rule, struct pdr 
 	unsigned far_index;
 
 	assert(!rule->pdi.has_fteid || rule->tunnel != 0);
+	memset(pdr, 0, sizeof(*pdr)); // also what no field names: blocks are compared as bytes
+	b->spans[pdr - b->pdrs] = (struct filter_span){0};
+	b->quota_fars[pdr - b->pdrs] = 0;
 	if (far_compile(&b->fars, far, up, &far_index) != 0)
 		return -EINVAL;
 	pdr->far = (uint16_t)far_index;
@@ -449,13 +454,11 @@ int rules_compile(const struct rules *rules, const struct compile_conf *conf, st
 	int rc;
 
 	assert(rules->n_pdrs > 0 && rules->n_pdrs <= RULES_MAX_PDRS);
-	memset(&b, 0, sizeof(b)); // also what no field names: blocks are compared as bytes
+	memset(&b, 0, offsetof(struct build, fars));
 	b.rules = rules;
 	b.conf = conf;
 	b.fault = fault;
-	b.fars.rules = rules;
-	b.fars.conf = conf;
-	b.fars.fault = fault;
+	far_build_init(&b.fars, rules, conf, fault);
 	rc = build_run(&b);
 	free(b.filters.filters);
 	if (rc == 0)

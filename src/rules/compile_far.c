@@ -107,6 +107,7 @@ static int redirect_add(struct far_build *b, const struct far_use *use, struct f
 		return far_fault(b, use->rule, PFCP_CAUSE_NO_RESOURCES,
 				 RULE_IE_REDIRECT_INFORMATION,
 				 "too many FARs of a session that redirect");
+	memset(redirect, 0, sizeof(*redirect)); // likewise
 	redirect->families = (uint8_t)((addr_is_unspecified(&v4) ? 0 : PDR_V4) |
 				       (addr_is_unspecified(&v6) ? 0 : PDR_V6));
 	redirect->port = to->port;
@@ -157,6 +158,15 @@ static int far_destination(struct far_build *b, struct far_use *use, struct far 
 	return to_route(b, use, far) != 0 ? -EINVAL : redirect_add(b, use, far);
 }
 
+void far_build_init(struct far_build *b, const struct rules *rules, const struct compile_conf *conf,
+		    struct pfcp_fault *fault)
+{
+	b->rules = rules;
+	b->conf = conf;
+	b->fault = fault;
+	b->n = b->n_outs = b->n_redirects = 0;
+}
+
 static int one_add(struct far_build *b, const struct far_rule *rule, bool up, bool copy)
 {
 	struct far_use *use = &b->uses[b->n];
@@ -166,6 +176,7 @@ static int one_add(struct far_build *b, const struct far_rule *rule, bool up, bo
 		return far_fault(b, rule, PFCP_CAUSE_NO_RESOURCES, RULE_IE_FAR_ID,
 				 "too many FARs in a session");
 	*use = (struct far_use){.rule = rule, .up = up, .copy = copy};
+	memset(far, 0, sizeof(*far)); // also what no field names: blocks are compared as bytes
 	far->action = rule->action;
 	far->dscp = rule->has_parameters && (rule->action & APPLY_FORW) ? rule->dscp
 									: FAR_DSCP_COPY;

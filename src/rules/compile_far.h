@@ -37,6 +37,9 @@ struct far_build {
 	struct redirect redirects[COMPILE_MAX_REDIRECTS];
 };
 
+// Of no FAR yet.
+void far_build_init(struct far_build *b, const struct rules *rules, const struct compile_conf *conf,
+		    struct pfcp_fault *fault);
 // A network instance, which may be RULES_NI_NONE.
 struct compile_ni compile_ni_get(const struct compile_conf *conf, uint16_t ni);
 // The index of the FAR for a PDR of this direction, made at its first use. 0, or -EINVAL with the fault.
