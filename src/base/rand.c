@@ -6,9 +6,16 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
-void rand_bytes(void *buf, size_t len)
+#define DRAWN 256 // octets by one system call
+#define FEW 16    // what asks for more has a system call of its own
+
+static _Thread_local uint8_t drawn[DRAWN];
+static _Thread_local size_t left; // of them, at the front
+
+static void draw(void *buf, size_t len)
 {
 	uint8_t *at = buf;
 
@@ -22,6 +29,21 @@ void rand_bytes(void *buf, size_t len)
 		at += n;
 		len -= (size_t)n;
 	}
+}
+
+void rand_bytes(void *buf, size_t len)
+{
+	if (len > FEW) {
+		draw(buf, len);
+		return;
+	}
+	if (left < len) {
+		draw(drawn, sizeof(drawn));
+		left = sizeof(drawn);
+	}
+	left -= len;
+	memcpy(buf, drawn + left, len);
+	memset(drawn + left, 0, len); // nobody is to find it here
 }
 
 uint32_t rand_u32(void)
