@@ -82,11 +82,26 @@ static void affairs_commit(struct n4_session *session, const struct affairs *aff
 		n4_session_move(session, affairs->owner);
 }
 
+// A change that begins with the rules that there are. NULL without memory.
+static struct n4_change *change_new(struct n4 *n4, struct n4_session *session,
+				    struct n4_request *rq)
+{
+	struct n4_change *change = NULL;
+	struct rules *rules;
+
+	if (!n4_session_open(session))
+		return NULL;
+	rules = rules_clone(session->rules);
+	if (rules)
+		change = n4_change_new(n4, session, rq, rules);
+	n4_session_close(session); // the change has it open
+	return change;
+}
+
 static int modify_begin(struct n4 *n4, struct n4_session *session, struct n4_request *rq,
 			struct pfcp_fault *fault)
 {
-	struct rules *rules = n4_session_rules(session);
-	struct n4_change *change = rules ? n4_change_new(n4, session, rq, rules) : NULL;
+	struct n4_change *change = change_new(n4, session, rq);
 	struct affairs affairs = {0};
 
 	if (!change)

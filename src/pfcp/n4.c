@@ -34,6 +34,7 @@ void n4_conf_init(struct n4_conf *conf)
 		.max_sessions = 65536,
 		.max_pdrs = RULES_MAX_PDRS,
 		.max_filters = RULES_MAX_FILTERS,
+		.max_unpacked = 256,
 		.seid_rest_s = 60,
 		.max_answers = 262144,
 		.max_answers_per_peer = 131072,

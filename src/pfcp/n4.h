@@ -68,10 +68,11 @@ struct n4_conf {
 	uint32_t max_assocs;
 	uint32_t max_assocs_per_addr;
 	uint32_t max_sessions;
-	uint32_t max_pdrs;             // a session
-	uint32_t max_filters;          // SDF filters of a PDR
-	uint32_t seid_rest_s;          // a SEID is not given again before
-	uint32_t max_answers;          // stored answers and requests in progress, in all
+	uint32_t max_pdrs;     // a session
+	uint32_t max_filters;  // SDF filters of a PDR
+	uint16_t max_unpacked; // sessions whose rules stay unpacked for a while after a change
+	uint32_t seid_rest_s;  // a SEID is not given again before
+	uint32_t max_answers;  // stored answers and requests in progress, in all
 	uint32_t max_answers_per_peer; // of them, for one address
 	uint64_t max_answer_bytes;     // memory of transactions above which the oldest answers go
 	uint64_t max_waiting_bytes;    // memory of requests in progress

@@ -99,6 +99,7 @@ static void table_free(struct n4_sessions *table)
 	free(table->nis);
 	free(table->policy_ifaces);
 	free(table->edges);
+	free(table->recent);
 	packer_fini(&table->packer);
 	rules_patterns_fini(&table->patterns);
 	rest_free(table->seids);
@@ -127,9 +128,10 @@ int n4_sessions_init(struct n4 *n4)
 	table->cp_keys[1] = rand_u64() | 1;
 	table->cp_buckets = calloc(buckets, sizeof(struct n4_session *));
 	table->seids = rest_new(SEIDS_RESTING_MAX);
+	table->recent = calloc(n4->conf.max_unpacked + 1u, sizeof(struct n4_session *));
 	if (n4->conf.error_reports)
 		table->remote_tunnels = remote_tunnels_new(n4->conf.max_sessions);
-	if (!table->buckets || !table->cp_buckets || !table->seids ||
+	if (!table->buckets || !table->cp_buckets || !table->seids || !table->recent ||
 	    (n4->conf.error_reports && !table->remote_tunnels) || by_slot_init(n4, table) < 0 ||
 	    session_edges_init(table, n4->conf.max_sessions) < 0 ||
 	    compile_conf_init(n4, table) < 0) {
@@ -328,6 +330,8 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	assoc_leave(session);
 	rules_free(session->rules);
 	n4_session_packed_free(session);
+	if (session->recent)
+		n4->sessions->recent[session->recent - 1] = NULL;
 	free(session->set);
 	slab_give(session, sizeof(*session));
 }

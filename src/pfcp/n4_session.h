@@ -86,6 +86,7 @@ struct n4_session {
 	uint32_t edge_at; // its place in the heap of edges, from 1; 0: there is none
 	uint32_t since_s; // wall clock
 	uint16_t n_open;  // who has it open
+	uint16_t recent;  // its place among those that were changed lately, from 1; 0: none
 	uint8_t n_waiting;
 	bool refresh; // what its rules compile to has changed: it is due for a change of its own
 	bool ending; // its association or a set of it ends, or it has a successor: it goes as soon as no change
@@ -94,6 +95,7 @@ struct n4_session {
 static_assert(sizeof(struct n4_session) <= 288, "what is added here, a million sessions pay for");
 
 // A session at rest is packed: its rules, its UE addresses and the records of its URRs take a tenth of their room.
+// Changes of a session often follow each other, so the latest few (n4_conf.max_unpacked) do not rest yet.
 // Whoever reads `rules`, `usage` or `holding.ue_keys` has it open meanwhile; a change under way has, too.
 // False without memory. Sessions that have no rules yet open as well.
 bool n4_session_open(struct n4_session *session);
@@ -154,6 +156,9 @@ struct n4_sessions {
 	struct compile_conf compile;
 	struct packer packer;
 	struct rules_patterns patterns;
+	struct n4_session *
+		*recent; // [conf.max_unpacked], a ring: closed, or open again, and not packed
+	uint16_t recent_next;
 	struct compile_ni *nis; // what compile points to
 	uint8_t *policy_ifaces; // likewise
 };

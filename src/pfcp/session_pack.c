@@ -115,10 +115,33 @@ bool n4_session_open(struct n4_session *session)
 	return true;
 }
 
+// It joins those that were changed lately; who has been among them for longest rests.
+static void recent_put(struct n4 *n4, struct n4_session *session)
+{
+	struct n4_sessions *table = n4->sessions;
+	struct n4_session **place = &table->recent[table->recent_next];
+	struct n4_session *oldest = *place;
+
+	if (oldest) {
+		oldest->recent = 0;
+		if (oldest->n_open == 0 && oldest->rules)
+			pack(oldest);
+	}
+	*place = session;
+	session->recent = (uint16_t)(table->recent_next + 1);
+	table->recent_next = (uint16_t)(session->recent % n4->conf.max_unpacked);
+}
+
 void n4_session_close(struct n4_session *session)
 {
+	struct n4 *n4 = session->assoc->n4;
+
 	assert(session->n_open > 0);
-	if (--session->n_open == 0 && session->rules)
+	if (--session->n_open > 0 || !session->rules || session->recent)
+		return;
+	if (n4->conf.max_unpacked)
+		recent_put(n4, session);
+	else
 		pack(session);
 }
 

@@ -195,6 +195,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	conf.n9 = true;
 	conf.max_sessions = 24;
+	conf.unpacked = 3;
 	__lsan_disable(); // what is held to the end, some of it by memory of DPDK, where no leak check looks
 	kit_open(&conf);
 	__lsan_enable();

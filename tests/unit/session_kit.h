@@ -47,11 +47,13 @@ struct kit_conf {
 	const char *n3;   // its address
 	bool n9;          // a third interface, 198.51.100.9
 	const char *pool; // of IPv4 addresses; NULL: 10.45.0.0/16
+	uint16_t
+		unpacked; // sessions that stay unpacked after a change; all others are packed at once
 };
 
 #define KIT_CONF                                                                                   \
 	{                                                                                          \
-		16, 32, 1000, 64, 1u << 20, 16, "127.0.0.7", false, NULL                           \
+		16, 32, 1000, 64, 1u << 20, 16, "127.0.0.7", false, NULL, 0                        \
 	}
 
 // The neighbours of the test: every address has a route but one.
@@ -269,6 +271,7 @@ static inline void kit_open(const struct kit_conf *conf)
 	node_id_parse("127.0.0.7", &nc.node_id);
 	nc.max_sessions = conf->max_sessions;
 	nc.max_pdrs = conf->max_pdrs;
+	nc.max_unpacked = conf->unpacked;
 	kit.n4 = n4_new(&nc, &env, &n4_session_ops);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(kit.n4);
 	kit.n4->send = kit_send;

@@ -333,6 +333,52 @@ static void test_refresh_many(void)
 	kit_close();
 }
 
+// --- sessions that do not rest yet -----------------------------------------------------------------------
+
+static bool rests(uint64_t seid)
+{
+	return session_of(seid)->packed && !session_of(seid)->rules;
+}
+
+// The two that were changed last stay unpacked, and the others are packed, whatever happens to those two.
+static void test_recent(void)
+{
+	struct kit_conf two = KIT_CONF;
+	uint64_t a, b, c, d;
+
+	two.unpacked = 2;
+	kit_open(&two);
+	a = establish_plain(1, "10.45.0.2");
+	b = establish_plain(2, "10.45.0.3");
+	CU_ASSERT(!rests(a) && !rests(b));
+	c = establish_plain(3, "10.45.0.4");
+	CU_ASSERT(rests(a) && !rests(b) && !rests(c));
+	send_update(b, 21); // its place stays the same
+	send_update(a, 22);
+	CU_ASSERT(!rests(a) && rests(b) && !rests(c));
+	CU_ASSERT_EQUAL(down_line(session_of(b))->down.teid, rte_cpu_to_be_32(21));
+	delete_session(c);
+	d = establish_plain(4, "10.45.0.5"); // into the place of the one that has gone
+	CU_ASSERT(!rests(a) && rests(b) && !rests(d));
+
+	kit.hold = true; // one that is open is pushed out by others, and back again at its end
+	send_update(a, 23);
+	msg_begin(52, b);
+	remove_pdr(99); // refused at once
+	msg_send();
+	CU_ASSERT_EQUAL(answer_cause(), 73);
+	CU_ASSERT(!rests(a) && !rests(b) && !rests(d));
+	kit.hold = false;
+	kit_run();
+	CU_ASSERT(!rests(a) && !rests(b) && rests(d));
+	CU_ASSERT_EQUAL(down_line(session_of(a))->down.teid, rte_cpu_to_be_32(23));
+	delete_session(d);
+	delete_session(a);
+	delete_session(b);
+	CU_ASSERT_EQUAL(n4_session_count(kit.n4), 0);
+	kit_close();
+}
+
 static CU_TestInfo tests[] = {
 	{"requests wait in order", test_queue},
 	{"too many requests wait", test_queue_full},
@@ -343,6 +389,7 @@ static CU_TestInfo tests[] = {
 	{"the context ends", test_context_ends},
 	{"own rules compiled again", test_refresh},
 	{"many compiled again", test_refresh_many},
+	{"packed when they rest", test_recent},
 	CU_TEST_INFO_NULL,
 };
 
