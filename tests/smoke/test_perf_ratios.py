@@ -52,6 +52,12 @@ def test_profile():
     assert ratios.ratios(PROFILE) == {"instructions": 1.0, "lines": 1.0}
 
 
+def test_profile_of_requests():
+    """A request's instructions are those of all three kinds in the mean."""
+    profile = PROFILE.replace("bed_window", "request_send").replace("pipeline_batch", "n4_request")
+    assert ratios.n4_ratios(profile) == {"instructions": 64.0}  # 6,400 to 100
+
+
 def test_profile_without_the_work():
     """Where a function was not called there is no ratio."""
     with pytest.raises(ValueError):
@@ -71,8 +77,10 @@ def test_judge(instructions, lines, passed):
 
 
 def test_baseline():
-    """Every direction has ratios to hold."""
+    """Every direction has ratios to hold, and so have requests."""
     with open(ratios.BASELINE, encoding="utf-8") as file:
         held = ratios.json.load(file)
+    requests = held.pop(ratios.N4)
     assert set(held) == set(ratios.DIRECTIONS)
     assert all(0 < row[name] < 100 for row in held.values() for name in ("instructions", "lines"))
+    assert set(requests) == {"instructions"} and requests["instructions"] > 100

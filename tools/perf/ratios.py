@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a packet costs in proportion to reference loops of the same run; fails where that has risen by 15 %.
+"""What a packet or an N4 request costs in proportion to loops of the same run; fails where that has risen by 15 %.
 
 For CI, where machines differ and are shared: times there vary by a factor of two from minute to minute, however
 medians are taken. So nothing is timed. valgrind's callgrind counts the instructions of pipeline_batch(), and the
@@ -7,6 +7,9 @@ cache lines that it misses in a simulated cache of fixed size, for packets of se
 the same on each run to a fraction of a percent. They are divided by those of loops that have nothing to do with
 Sluice: a lookup in an rte_hash, and a copy of 128 bytes between buffers that are not in the cache. What that cannot
 see is how well instructions overlap and what prefetching hides: `sluice-perf cost` shows it, on a quiet machine.
+
+Of N4 the instructions of a request count, the mean of a session's establishment, modification and deletion, as
+tests/perf/bench_n4.c sends them: all but the system's.
 
 The ratios that hold stand in tests/perf/ratios.json; --write puts those of this run there, for a change that is
 worth its cost and says so.
@@ -25,6 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, "../..")
 BASELINE = os.path.join(TOP, "tests/perf/ratios.json")
 DIRECTIONS = ("up", "down", "mixed")
+N4 = "n4"
 RISE = 0.15
 AT_ONCE = 2
 BATCH = 64   # packets of a call of pipeline_batch()
@@ -36,6 +40,8 @@ SIZES = ("--sessions", "16384", "--mbufs", "16384", "--packets", "16384", "--win
 COUNTED = {("bed_window", "pipeline_batch"): BATCH,
            ("hash_window", "rte_hash_lookup_bulk"): BULK,
            ("copy_measure", "copy_window"): COPIES}
+N4_COUNTED = {("request_send", "n4_request"): 1,
+              ("hash_window", "rte_hash_lookup_bulk"): BULK}
 NAMES = re.compile(r"(c?fn)=\((\d+)\)(?: (.*))?$")
 
 
@@ -89,13 +95,20 @@ def ratios(text):
     return {"instructions": packet[0] / lookup[0], "lines": packet[1] / copy[1]}
 
 
-def count(program, direction):
-    """Runs the program under callgrind; its profile."""
-    toggles = [f"--toggle-collect={callee}" for _, callee in COUNTED]
+def n4_ratios(text):
+    """{"instructions": of a lookup's} for a request, the mean of a session's three."""
+    profile = edges(text)
+    request, lookup = (each(profile, *edge, times) for edge, times in N4_COUNTED.items())
+    return {"instructions": request[0] / lookup[0]}
+
+
+def count(words, counted):
+    """Runs a program under callgrind; its profile."""
+    toggles = [f"--toggle-collect={callee}" for _, callee in counted]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "profile")
         words = ["valgrind", "--tool=callgrind", "--quiet", "--cache-sim=yes", *CACHES, *toggles,
-                 f"--callgrind-out-file={path}", program, "cost", *SIZES, "--direction", direction]
+                 f"--callgrind-out-file={path}", *words]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=1200)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(words)}: {done.stderr[-800:]}")
@@ -115,15 +128,23 @@ def judge(found, held):
     return rows
 
 
+def measure(options, way):
+    """The ratios of a direction, or of N4."""
+    if way == N4:
+        return n4_ratios(count([options.n4_program], N4_COUNTED))
+    return ratios(count([options.program, "cost", *SIZES, "--direction", way], COUNTED))
+
+
 def main(words):
     """Measure and judge, or measure and write. 1 when a ratio has risen."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--program", default=os.path.join(TOP, "build-perf/tools/sluice-perf/sluice-perf"))
+    parser.add_argument("--n4-program", default=os.path.join(TOP, "build-perf/tests/perf/bench_n4"))
     parser.add_argument("--write", action="store_true", help="let these ratios hold from now on")
     options = parser.parse_args(words)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        profiles = pool.map(lambda way: count(options.program, way), DIRECTIONS)
-        found = {way: ratios(profile) for way, profile in zip(DIRECTIONS, profiles)}
+        ways = (*DIRECTIONS, N4)
+        found = dict(zip(ways, pool.map(lambda way: measure(options, way), ways)))
     if options.write:
         rounded = {way: {name: round(value, 3) for name, value in row.items()}
                    for way, row in found.items()}
