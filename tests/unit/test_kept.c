@@ -1,4 +1,5 @@
-// base/kept: equal addresses are one, others are not, of any number; and each goes with its last user.
+// base/kept: equal addresses are one, others are not, whatever the number of them; and each goes with its last
+// user.
 
 #include "base/kept.h"
 
