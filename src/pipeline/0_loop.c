@@ -130,6 +130,7 @@ int pipeline_loop(void *worker)
 
 	if (w->qsbr)
 		rte_rcu_qsbr_thread_online(w->qsbr, w->id);
+	w->turn_start = rte_rdtsc(); // what came before is no turn
 	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
 		uint64_t mails = w->stats.counter[COUNTER_mails];
 

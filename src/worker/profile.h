@@ -46,14 +46,15 @@ static inline void profile_end(struct worker *w, unsigned n)
 		w->stats.sampled_packets += n;
 		w->sampling = false;
 	}
+	// Of those without packets, too: flows end in them, and commands are carried out.
+	if (cycles > w->stats.counter[COUNTER_longest_turn])
+		w->stats.counter[COUNTER_longest_turn] = cycles;
 	if (n == 0) {
 		worker_count(w, COUNTER_idle_turns, 1);
 		worker_count(w, COUNTER_idle_cycles, cycles);
 		return;
 	}
 	worker_count(w, COUNTER_busy_cycles, cycles);
-	if (cycles > w->stats.counter[COUNTER_longest_turn])
-		w->stats.counter[COUNTER_longest_turn] = cycles;
 }
 
 // The worker has slept since its last turn.

@@ -262,6 +262,7 @@ static void test_life(void)
 
 static void times_row(const struct row *row)
 {
+	struct extra last = {.bytes = 500};
 	struct bed b;
 
 	bed_open(&b, row, true);
@@ -292,15 +293,25 @@ static void times_row(const struct row *row)
 	ends_after(&b, RIG_TCP_CLOSING_MS);
 
 	shake(&b);
-	passes(&b, 1, R, 1, 0);
-	stands(&b, CONN_RESET, FLOW_TCP_CLOSING);
+	passes_with(&b, 0, A | F, 1, 1, &last, DROP_NONE); // the last data beside it
+	passes(&b, 1, A | F, 1, 502);
+	stands(&b, CONN_BOTH_CLOSED, FLOW_TCP_CLOSING);
+	passes(&b, 0, A, 502, 2);
+	stands(&b, CONN_TIME_WAIT, FLOW_TCP_CLOSING);
 	ends_after(&b, RIG_TCP_CLOSING_MS);
+
+	for (unsigned side = 0; side < 2; side++) {
+		shake(&b);
+		passes(&b, side, R, 1, 0);
+		stands(&b, CONN_RESET, FLOW_TCP_CLOSING);
+		ends_after(&b, RIG_TCP_CLOSING_MS);
+	}
 
 	passes(&b, 0, S, 0, 0);
 	passes(&b, 1, R | A, 0, 1);
 	stands(&b, CONN_REFUSED, FLOW_EMBRYONIC);
 	ends_after(&b, RIG_EMBRYONIC_MS);
-	CU_ASSERT_EQUAL(rig_count(b.rig, COUNTER_flows_expired), 7);
+	CU_ASSERT_EQUAL(rig_count(b.rig, COUNTER_flows_expired), 9);
 	bed_close(&b);
 }
 
