@@ -66,7 +66,7 @@ static void outside_run(struct worker *w, struct pkt **pkts, unsigned n)
 							      pkts[i]->user);
 		struct flow *flow = &w->flows.table.flows[pkts[i]->flow];
 		uint8_t tos = pkts[i]->family == 4 ? user[1]
-						   : (uint8_t)(user[0] << 4 | user[1] >> 4);
+						   : (uint8_t)((user[0] & 0xf) << 4 | user[1] >> 4);
 
 		seen.wrong += !seen.lives[w->id][pkts[i]->flow];
 		if (flow->key.remote_port == CONTROL_PORT)
