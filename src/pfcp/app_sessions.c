@@ -11,7 +11,7 @@
 
 #define LOOK_A_TICK 256 // sessions
 
-static bool rules_name_app(const struct rules *rules)
+bool app_rules_name(const struct rules *rules)
 {
 	for (unsigned i = 0; i < rules->n_pdrs; i++)
 		if (rules->pdrs[i].pdi.app != RULES_APP_NONE)
@@ -19,43 +19,43 @@ static bool rules_name_app(const struct rules *rules)
 	return false;
 }
 
-static void list_leave(struct n4_sessions *table, struct n4_session *session)
+static void list_leave(struct n4_sessions *table, struct n4_renewal *renewal)
 {
-	if (session->apps_generation)
-		TAILQ_REMOVE(&table->of_apps, session, of_apps);
-	session->apps_generation = 0;
+	if (renewal->apps_generation)
+		TAILQ_REMOVE(&table->of_apps, renewal, of_apps);
+	renewal->apps_generation = 0;
 }
 
 // At the end, where those stand that know the latest PFDs.
-static void list_enter(struct n4 *n4, struct n4_session *session)
+static void list_enter(struct n4 *n4, struct n4_renewal *renewal)
 {
-	list_leave(n4->sessions, session);
-	session->apps_generation = n4->env.pfds->generation;
-	TAILQ_INSERT_TAIL(&n4->sessions->of_apps, session, of_apps);
+	list_leave(n4->sessions, renewal);
+	renewal->apps_generation = n4->env.pfds->generation;
+	TAILQ_INSERT_TAIL(&n4->sessions->of_apps, renewal, of_apps);
 }
 
 void app_rules_taken(struct n4 *n4, struct n4_session *session, const struct rules *rules)
 {
-	if (!rules_name_app(rules))
+	if (!app_rules_name(rules))
 		return;
 	pfd_rules_use(n4->env.pfds, rules, 1);
-	list_enter(n4, session);
+	list_enter(n4, session->renewal);
 }
 
 void app_rules_given(struct n4 *n4, struct n4_session *session, const struct rules *rules,
 		     const struct rules *left)
 {
-	if (!rules_name_app(rules))
+	if (!app_rules_name(rules))
 		return;
 	pfd_rules_use(n4->env.pfds, rules, -1);
-	if (!left || !rules_name_app(left))
-		list_leave(n4->sessions, session);
+	if (!left || !app_rules_name(left))
+		list_leave(n4->sessions, session->renewal);
 }
 
 // One that cannot be opened counts as such: its refresh says why it fails.
 static bool is_behind(struct n4_session *session, const struct pfd_table *pfds)
 {
-	uint64_t since = session->apps_generation;
+	uint64_t since = session->renewal->apps_generation;
 	bool behind;
 
 	if (!n4_session_open(session))
@@ -72,12 +72,12 @@ void app_sessions_tick(struct n4 *n4)
 	const struct pfd_table *pfds = n4->env.pfds;
 
 	for (unsigned n = 0; n < LOOK_A_TICK; n++) {
-		struct n4_session *session = TAILQ_FIRST(&n4->sessions->of_apps);
+		struct n4_renewal *renewal = TAILQ_FIRST(&n4->sessions->of_apps);
 
-		if (!session || session->apps_generation == pfds->generation)
+		if (!renewal || renewal->apps_generation == pfds->generation)
 			return;
-		if (is_behind(session, pfds))
-			n4_session_refresh(n4, session);
-		list_enter(n4, session);
+		if (is_behind(renewal->session, pfds))
+			n4_session_refresh(n4, renewal->session);
+		list_enter(n4, renewal);
 	}
 }

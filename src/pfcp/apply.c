@@ -370,6 +370,8 @@ static int begin_assigned(struct n4_change *change, struct pfcp_fault *fault)
 
 	if (rules_check(change->rules, &limits, fault) < 0)
 		return -EINVAL;
+	if (n4_renewal_needed(change->rules) && !n4_renewal_get(session))
+		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "out of memory");
 	if (is_new && slots_take(n4->env.slots, &session->slot) < 0)
 		return fault_cause(fault, PFCP_CAUSE_NO_RESOURCES, "no session slot is free");
 	rules_places_assign(change->rules);

@@ -56,8 +56,9 @@ int n4_change_begin(struct n4_change *change, struct pfcp_fault *fault);
 // been given back, its slot too. -ENOMEM: it stays as it is.
 int n4_change_end(struct n4_change *change);
 
+bool app_rules_name(const struct rules *rules); // any application
 // The session is to have rules, which have been compiled, or no longer has them but has `left` (NULL: none): keeps
-// account of the applications that they name (app_sessions.c).
+// account of the applications that they name (app_sessions.c). Who names any has its renewal.
 void app_rules_taken(struct n4 *n4, struct n4_session *session, const struct rules *rules);
 void app_rules_given(struct n4 *n4, struct n4_session *session, const struct rules *rules,
 		     const struct rules *left);

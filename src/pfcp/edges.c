@@ -15,52 +15,52 @@
 
 int session_edges_init(struct n4_sessions *table, uint32_t max_sessions)
 {
-	table->edges = calloc((size_t)max_sessions + 1, sizeof(struct n4_session *));
+	table->edges = calloc((size_t)max_sessions + 1, sizeof(struct n4_renewal *));
 	return table->edges ? 0 : -ENOMEM;
 }
 
-static void put(struct n4_sessions *table, uint32_t at, struct n4_session *session)
+static void put(struct n4_sessions *table, uint32_t at, struct n4_renewal *renewal)
 {
-	table->edges[at - 1] = session;
-	session->edge_at = at;
+	table->edges[at - 1] = renewal;
+	renewal->edge_at = at;
 }
 
-static void sift_up(struct n4_sessions *table, struct n4_session *session)
+static void sift_up(struct n4_sessions *table, struct n4_renewal *renewal)
 {
-	uint32_t at = session->edge_at;
+	uint32_t at = renewal->edge_at;
 
-	for (; at > 1 && table->edges[at / 2 - 1]->edge_s > session->edge_s; at /= 2)
+	for (; at > 1 && table->edges[at / 2 - 1]->edge_s > renewal->edge_s; at /= 2)
 		put(table, at, table->edges[at / 2 - 1]);
-	put(table, at, session);
+	put(table, at, renewal);
 }
 
-static void sift_down(struct n4_sessions *table, struct n4_session *session)
+static void sift_down(struct n4_sessions *table, struct n4_renewal *renewal)
 {
-	uint32_t at = session->edge_at;
+	uint32_t at = renewal->edge_at;
 
 	for (uint32_t child = 2 * at; child <= table->n_edges; child = 2 * at) {
 		if (child < table->n_edges &&
 		    table->edges[child]->edge_s < table->edges[child - 1]->edge_s)
 			child++;
-		if (table->edges[child - 1]->edge_s >= session->edge_s)
+		if (table->edges[child - 1]->edge_s >= renewal->edge_s)
 			break;
 		put(table, at, table->edges[child - 1]);
 		at = child;
 	}
-	put(table, at, session);
+	put(table, at, renewal);
 }
 
 void session_edge_forget(struct n4 *n4, struct n4_session *session)
 {
 	struct n4_sessions *table = n4->sessions;
-	struct n4_session *last;
-	uint32_t at = session->edge_at;
+	struct n4_renewal *renewal = session->renewal, *last;
+	uint32_t at = renewal ? renewal->edge_at : 0;
 
 	if (at == 0)
 		return;
-	session->edge_at = 0;
+	renewal->edge_at = 0;
 	last = table->edges[--table->n_edges];
-	if (last == session)
+	if (last == renewal)
 		return;
 	put(table, at, last);
 	sift_up(table, last);
@@ -70,13 +70,15 @@ void session_edge_forget(struct n4 *n4, struct n4_session *session)
 void session_edge_note(struct n4 *n4, struct n4_session *session)
 {
 	struct n4_sessions *table = n4->sessions;
+	struct n4_renewal *renewal = session->renewal;
 
 	session_edge_forget(n4, session);
-	if (!rules_next_edge(session->rules, clock_wall_s(), &session->edge_s))
+	// Who has times has a renewal.
+	if (!renewal || !rules_next_edge(session->rules, clock_wall_s(), &renewal->edge_s))
 		return;
 	assert(table->n_edges < table->n);
-	put(table, ++table->n_edges, session);
-	sift_up(table, session);
+	put(table, ++table->n_edges, renewal);
+	sift_up(table, renewal);
 }
 
 void session_edges_tick(struct n4 *n4)
@@ -85,9 +87,9 @@ void session_edges_tick(struct n4 *n4)
 	time_t now_s = clock_wall_s();
 
 	for (unsigned i = 0; i < EDGES_A_TICK && table->n_edges > 0; i++) {
-		struct n4_session *session = table->edges[0];
+		struct n4_session *session = table->edges[0]->session;
 
-		if (session->edge_s > now_s)
+		if (table->edges[0]->edge_s > now_s)
 			break;
 		if (!n4_session_open(session))
 			break; // the next tick may

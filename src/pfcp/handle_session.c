@@ -182,7 +182,7 @@ void session_next(struct n4 *n4, struct n4_session *session)
 		else
 			session_modify_run(n4, session, rq);
 	}
-	if (session->refresh && !session->change)
+	if (n4_session_is_due(session) && !session->change)
 		session_refresh_run(n4, session);
 }
 

@@ -117,7 +117,7 @@ int n4_sessions_init(struct n4 *n4)
 		return -ENOMEM;
 	while (buckets < n4->conf.max_sessions && buckets < 1u << 31)
 		buckets *= 2;
-	TAILQ_INIT(&table->refresh);
+	TAILQ_INIT(&table->due);
 	TAILQ_INIT(&table->reporting);
 	timers_init(&table->silent);
 	timers_init(&table->usages);
@@ -311,7 +311,6 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 {
 	struct n4_session **at = bucket_get(n4->sessions, session->seid);
 
-	assert(session->apps_generation == 0);
 	while (*at != session)
 		at = &(*at)->next;
 	*at = session->next;
@@ -321,11 +320,9 @@ void n4_session_free(struct n4 *n4, struct n4_session *session)
 	cp_remove(n4->sessions, session);
 	kept_give(session->cp_addr);
 	kept_give(session->made_by);
-	session_edge_forget(n4, session);
 	inactivity_end(session);
 	usage_end(session);
-	if (session->refresh)
-		TAILQ_REMOVE(&n4->sessions->refresh, session, of_refresh);
+	n4_renewal_free(n4, session);
 	rest_add(n4->sessions->seids, session->seid, clock_now_ns());
 	assoc_leave(session);
 	rules_free(session->rules);

@@ -51,6 +51,19 @@ struct n4_waiting {
 };
 STAILQ_HEAD(n4_waiting_list, n4_waiting);
 
+// What a session has whose rules name applications or times, or that was once due for a change of its own.
+struct n4_renewal {
+	struct n4_session *session;
+	bool due;                       // what its rules compile to has changed
+	TAILQ_ENTRY(n4_renewal) of_due; // while it is
+	// While its rules, or those of a change under way, name applications: up to which generation of their PFDs
+	// it has been compiled or marked (pfcp/app_sessions.c); 0: they name none.
+	TAILQ_ENTRY(n4_renewal) of_apps;
+	uint64_t apps_generation;
+	time_t edge_s;    // its rules' next edge in time, wall clock
+	uint32_t edge_at; // its place in the heap of edges, from 1; 0: there is none
+};
+
 // There may be a million: what has a size stands without gaps, and what only some need is apart.
 struct n4_session {
 	uint64_t seid;    // ours; the peer's requests carry it
@@ -62,11 +75,6 @@ struct n4_session {
 	struct n4_session *next_cp; // in that of its CP F-SEID
 	struct assoc *assoc;
 	LIST_ENTRY(n4_session) of_assoc;
-	TAILQ_ENTRY(n4_session) of_refresh; // while `refresh` is set
-	// While its rules, or those of a change under way, name applications: up to which generation of their PFDs
-	// it has been compiled or marked (pfcp/app_sessions.c); 0: they name none.
-	TAILQ_ENTRY(n4_session) of_apps;
-	uint64_t apps_generation;
 	struct slot slot;
 	uint32_t packed_bytes;
 	uint8_t *packed; // its rules and what belongs to them, while nobody has it open; or NULL
@@ -82,17 +90,15 @@ struct n4_session {
 	struct n4_inactivity *inactivity; // NULL: its SMF does not ask for it
 	struct session_batch *batch;      // that it ends with, or NULL
 	struct n4_request *successor;     // then done: an establishment with its CP F-SEID; or NULL
-	time_t edge_s;                    // its rules' next edge in time, wall clock
-	uint32_t edge_at; // its place in the heap of edges, from 1; 0: there is none
-	uint32_t since_s; // wall clock
-	uint16_t n_open;  // who has it open
-	uint16_t recent;  // its place among those that were changed lately, from 1; 0: none
-	uint8_t n_waiting;
-	bool refresh; // what its rules compile to has changed: it is due for a change of its own
-	bool ending; // its association or a set of it ends, or it has a successor: it goes as soon as no change
-		// is under way
+	struct n4_renewal *renewal; // NULL: its rules have never been compiled anew, nor are to be
+	uint32_t since_s;           // wall clock
+	uint16_t recent; // its place among those that were changed lately, from 1; 0: none
+	uint8_t n_open;  // who has it open: a change, and those on the stack
+	uint8_t n_waiting : 7;
+	// Its association or a set of it ends, or it has a successor: it goes as soon as no change is under way.
+	bool ending : 1;
 };
-static_assert(sizeof(struct n4_session) <= 288, "what is added here, a million sessions pay for");
+static_assert(sizeof(struct n4_session) <= 240, "what is added here, a million sessions pay for");
 
 // A session at rest is packed: its rules, its UE addresses and the records of its URRs take a tenth of their room.
 // Changes of a session often follow each other, so the latest few (n4_conf.max_unpacked) do not rest yet.
@@ -119,13 +125,17 @@ void n4_session_each_from(const struct n4 *n4, uint64_t seid,
 // soon as no change is under way its own rules are compiled and given to its owner again. Many a session may
 // be marked at once: each tick does a bounded number. Should it fail, the session keeps what it has, logged.
 void n4_session_refresh(struct n4 *n4, struct n4_session *session);
+static inline bool n4_session_is_due(const struct n4_session *session)
+{
+	return session->renewal && session->renewal->due;
+}
 
 // The session that stands in this slot of a worker's table, or NULL.
 struct n4_session *n4_session_at(const struct n4 *n4, unsigned worker, uint32_t slot);
 
 // The rest is for the session half alone.
 
-TAILQ_HEAD(n4_refresh_list, n4_session);
+TAILQ_HEAD(n4_renewal_list, n4_renewal);
 TAILQ_HEAD(n4_reporting_list, n4_reporting);
 TAILQ_HEAD(n4_downlink_list, n4_downlink);
 
@@ -134,8 +144,8 @@ struct n4_sessions {
 	uint32_t mask; // number of buckets less one
 	uint32_t n;
 	uint32_t n_changes;                 // under way
-	struct n4_refresh_list refresh;     // sessions that are due for it, in order
-	struct n4_refresh_list of_apps;     // whose rules name applications, by apps_generation
+	struct n4_renewal_list due;         // sessions that are to be refreshed, in order
+	struct n4_renewal_list of_apps;     // whose rules name applications, by apps_generation
 	struct n4_reporting_list reporting; // sessions with reports to send
 	struct n4_downlink_list downlinks;  // sessions whose SMF is to be told of packets that wait
 	uint32_t n_reports;                 // of all sessions
@@ -147,7 +157,7 @@ struct n4_sessions {
 	struct n4_session **by_slot[MAX_WORKERS]; // [n_slots] of each worker
 	struct n4_session **cp_buckets;           // by CP F-SEID, as many
 	uint64_t cp_keys[2];                      // random: peers choose what is hashed
-	struct n4_session **edges; // a heap, earliest first (edges.c); room for all sessions
+	struct n4_renewal **edges; // a heap, earliest first (edges.c); room for all sessions
 	uint32_t n_edges;
 	struct rest *seids;                    // of sessions that ended a short while ago
 	struct timers silent;                  // of the sessions that are watched for silence
@@ -181,6 +191,12 @@ int n4_session_cp_set(struct n4 *n4, struct n4_session *session, uint64_t cp_sei
 // A session of the association with this CP F-SEID, or NULL.
 struct n4_session *n4_session_cp_lookup(const struct n4 *n4, const struct assoc *assoc,
 					uint64_t cp_seid, const struct addr *cp_addr);
+
+// The session's, made where there is none: NULL without memory. It goes with the session.
+struct n4_renewal *n4_renewal_get(struct n4_session *session);
+void n4_renewal_free(struct n4 *n4, struct n4_session *session);
+// Whether rules like these need one.
+bool n4_renewal_needed(const struct rules *rules);
 
 // Edges in time: when PDRs become active or inactive, the session is refreshed (edges.c). After each change of
 // its rules its next edge is noted anew; before it is freed there must be none.

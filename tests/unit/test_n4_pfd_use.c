@@ -165,7 +165,7 @@ static void test_update(void)
 	CU_ASSERT_EQUAL(answer_cause(), 1);
 	CU_ASSERT_STRING_EQUAL(remotes(seid, 5), "");
 	CU_ASSERT(app_of("web")->users == 0 && app_of("dns")->users == 0);
-	CU_ASSERT_EQUAL(session_of(seid)->apps_generation, 0);
+	CU_ASSERT_EQUAL(session_of(seid)->renewal->apps_generation, 0);
 	msg_begin(52, seid);
 	PDR(.id = 5, .update = true, .source = CORE, .no_precedence = true, .no_far = true,
 	    .app = "none");
@@ -237,9 +237,9 @@ static void test_busy(void)
 	CU_ASSERT_STRING_EQUAL(remotes(seid, 5), "2");
 	CU_ASSERT_EQUAL(n4_session_count(kit.n4), 2);
 	CU_ASSERT_EQUAL(app_of("web")->users, 4);
-	for (const struct n4_session *s = TAILQ_FIRST(&kit.n4->sessions->of_apps); s;
-	     s = TAILQ_NEXT(s, of_apps))
-		CU_ASSERT_STRING_EQUAL(remotes(s->seid, 6), "2");
+	for (const struct n4_renewal *r = TAILQ_FIRST(&kit.n4->sessions->of_apps); r;
+	     r = TAILQ_NEXT(r, of_apps))
+		CU_ASSERT_STRING_EQUAL(remotes(r->session->seid, 6), "2");
 	kit_close();
 }
 
@@ -347,8 +347,7 @@ static void test_many(void)
 	} while (behind > 0 && ++ticks < 300);
 	CU_ASSERT(behind == 0 && most <= 64);
 	CU_ASSERT_EQUAL(app_of("web")->users, users);
-	CU_ASSERT_FALSE(session_of(plain)->refresh);
-	CU_ASSERT_EQUAL(session_of(plain)->apps_generation, 0);
+	CU_ASSERT_PTR_NULL(session_of(plain)->renewal); // it was never due, and names none
 	kit_close();
 }
 

@@ -278,7 +278,7 @@ static void test_refresh(void)
 	kit_run();
 	CU_ASSERT_EQUAL(chain_of(rest) & OTHER_CHAIN, OTHER_CHAIN);
 	CU_ASSERT_EQUAL(chain_of(busy) & OTHER_CHAIN, 0);
-	CU_ASSERT(kit.n_sent == 0 && !session_of(rest)->refresh);
+	CU_ASSERT(kit.n_sent == 0 && !n4_session_is_due(session_of(rest)));
 
 	kit.hold = true;
 	send_update(busy, 5);
@@ -324,7 +324,7 @@ static void test_refresh_many(void)
 	n4_tick(kit.n4);
 	kit_run();
 	for (unsigned i = 0; i < 48; i++)
-		n += session_of(seids[i])->refresh;
+		n += n4_session_is_due(session_of(seids[i]));
 	CU_ASSERT(n > 0 && n < 48);
 	n4_tick(kit.n4);
 	kit_run();
