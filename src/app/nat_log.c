@@ -17,7 +17,8 @@
 static const char *time_str(char buf[TIME_STRLEN], uint64_t time)
 {
 	int64_t ago = (int64_t)(clock_now_ns() * METER_UNITS_PER_NS - time);
-	time_t wall = clock_wall_s() - ago / (int64_t)METER_UNITS_PER_SEC;
+	int64_t wall_ns = (int64_t)clock_wall_ns() - ago / (int64_t)METER_UNITS_PER_NS;
+	time_t wall = wall_ns / (int64_t)NS_PER_SEC;
 	struct tm tm;
 
 	gmtime_r(&wall, &tm);

@@ -32,9 +32,14 @@ uint64_t clock_now_ns(void)
 	return clock_read_ns(0);
 }
 
+uint64_t clock_wall_ns(void)
+{
+	return clock_read_ns(1);
+}
+
 time_t clock_wall_s(void)
 {
-	return (time_t)(clock_read_ns(1) / NS_PER_SEC);
+	return (time_t)(clock_wall_ns() / NS_PER_SEC);
 }
 
 uint32_t clock_ntp_s(void)

@@ -14,8 +14,9 @@
 // Nanoseconds of CLOCK_MONOTONIC; its zero means nothing.
 uint64_t clock_now_ns(void);
 
-// Seconds since 1970, UTC.
+// Seconds since 1970, UTC, and nanoseconds.
 time_t clock_wall_s(void);
+uint64_t clock_wall_ns(void);
 
 // The wall clock in seconds since 1900 modulo 2^32, as PFCP time stamps count (TS 29.244 8.2.3).
 uint32_t clock_ntp_s(void);

@@ -17,17 +17,20 @@ static void test_runs(void)
 
 static void test_stop_and_warp(void)
 {
-	uint64_t now;
+	uint64_t now, wall_ns;
 	time_t wall;
 
 	clock_stop();
 	now = clock_now_ns();
 	wall = clock_wall_s();
+	wall_ns = clock_wall_ns();
+	CU_ASSERT_EQUAL(wall_ns / NS_PER_SEC, (uint64_t)wall);
 	CU_ASSERT_EQUAL(clock_now_ns(), now);
 
 	clock_warp_ns(90 * (int64_t)NS_PER_SEC);
 	CU_ASSERT_EQUAL(clock_now_ns(), now + 90 * NS_PER_SEC);
 	CU_ASSERT_EQUAL(clock_wall_s(), wall + 90);
+	CU_ASSERT_EQUAL(clock_wall_ns(), wall_ns + 90 * NS_PER_SEC);
 	CU_ASSERT_EQUAL(clock_ntp_s(), clock_ntp_from_wall(wall + 90));
 
 	clock_warp_ns(-90 * (int64_t)NS_PER_SEC);
