@@ -17,6 +17,7 @@ TOOLS = os.path.join(TOP, "tools/perf")
 sys.path.insert(0, TOOLS)
 
 import measure  # noqa: E402
+import native  # noqa: E402
 
 SHORT = ("--modes", "af_packet,virtio_user", "--sizes", "64", "--seconds", "0.6", "--loss", "30",
          "--precision", "50", "--windows", "1", "--sessions", "64,128", "--ues", "20",
@@ -66,7 +67,7 @@ def test_figures_are_the_measured_ones(report):
     for row in results["cost"]["rows"]:
         if row.get("workers") == 2 and row["direction"] == "mixed" and row["sessions"] == 128:
             assert f">{row['mpps']:.1f}<" in text and f">{100 * row['handed_over']:.1f}<" in text
-    assert "deviation of the rate" in text
+    assert "deviation of the rate" in text and "no NIC given (--native)" in text
     assert results["soak"]["wrong"] == 0 and len(results["soak"]["periods"]) == 2
     assert "packets that were wrong: 0" in report[1] and "No-drop rate" in report[1]
 
@@ -112,8 +113,48 @@ def test_scale(tmp_path):
     assert "(50 % of the no-drop rate)" in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
-def test_wrong_options():
-    """An unknown mode is refused."""
-    done = subprocess.run([sys.executable, "-B", os.path.join(TOOLS, "run.py"), "--modes", "af_xpd"],
+ADDRESSES = tuple(f"0000:01:00.{function}" for function in range(4))
+
+
+@pytest.fixture
+def sysfs(tmp_path):
+    """Four devices, of which the last is the kernel's and has a driver."""
+    for address, driver in zip(ADDRESSES, ("vfio-pci", "uio_pci_generic", "mlx5_core", "i40e")):
+        os.makedirs(tmp_path / address)
+        os.symlink(f"../../drivers/{driver}", tmp_path / address / "driver")
+    return tmp_path
+
+
+@pytest.mark.parametrize("devices, said", [
+    (ADDRESSES[:2], "four ports, N3,N6,G3,G6"),
+    (("0000:01:00.0", "0000:01:00.1", "0000:01:00.2", "eth0"), "'eth0' is not a PCI address"),
+    ((*ADDRESSES[:3], "0000:09:00.0"), "0000:09:00.0: no such PCI device"),
+    (ADDRESSES, "the kernel's driver i40e has this device: 'dpdk-devbind.py -b vfio-pci 0000:01:00.3'"),
+    ((*ADDRESSES[:3], ADDRESSES[0]), "0000:01:00.0 is named twice"),
+])
+def test_nics_that_are_no_use(sysfs, devices, said):
+    """What is wrong with what --native names is said, with the cure."""
+    with pytest.raises(ValueError) as error:
+        native.nics(",".join(devices), str(sysfs))
+    assert said in str(error.value)
+
+
+def test_nics(sysfs):
+    """Four devices that DPDK can have; one that lost its driver is none."""
+    (sysfs / ADDRESSES[3] / "driver").unlink()
+    with pytest.raises(ValueError, match="no driver is bound"):
+        native.nics(",".join(ADDRESSES), str(sysfs))
+    os.symlink("../../drivers/vfio-pci", sysfs / ADDRESSES[3] / "driver")
+    assert native.nics(",".join(ADDRESSES), str(sysfs)) == dict(zip(("n3", "n6", "g3", "g6"), ADDRESSES))
+
+
+@pytest.mark.parametrize("words, said", [
+    (("--native", "0000:ff:1f.4,0000:ff:1f.5,0000:ff:1f.6,0000:ff:1f.7"), "0000:ff:1f.4: no such PCI device"),
+    (("--modes", "native"), "mode native needs --native"),
+    (("--modes", "af_xpd"), "no mode af_xpd"),
+])
+def test_wrong_options(words, said):
+    """What cannot be measured is refused before anything runs."""
+    done = subprocess.run([sys.executable, "-B", os.path.join(TOOLS, "run.py"), *words],
                           capture_output=True, text=True, check=False, timeout=30)
-    assert done.returncode == 2 and "af_xpd" in done.stderr
+    assert done.returncode == 2 and said in done.stderr

@@ -41,8 +41,8 @@ def _memory(name):
     return int(found[1]) // 1024 if found else 0
 
 
-def facts(top):
-    """[(name, value)]: of the machine, its system, and the tree at `top`."""
+def facts(top, nics):
+    """[(name, value)]: of the machine, its system, the tree at `top`, and NICs ({name: PCI address})."""
     rows = [
         ("processor", _cpu("model name")),
         ("CPUs that we may use", str(len(os.sched_getaffinity(0)))),
@@ -59,4 +59,5 @@ def facts(top):
         ("DPDK", _said("pkg-config", "--modversion", "libdpdk")),
         ("commit", _said("git", "-C", top, "describe", "--always", "--dirty")),
     ]
+    rows += [(f"NIC {name}", _said("lspci", "-D", "-s", address) or address) for name, address in nics.items()]
     return [(name, value) for name, value in rows if value]

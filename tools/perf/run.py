@@ -21,6 +21,7 @@ from kit.netns import interruptible  # noqa: E402
 
 import figures  # noqa: E402
 import machine  # noqa: E402
+import native  # noqa: E402
 import page  # noqa: E402
 import tables  # noqa: E402
 from measure import Measure  # noqa: E402
@@ -34,6 +35,8 @@ def arguments(words):
     add = parser.add_argument
     add("--compare", action="store_true", help="only the I/O modes, beside testpmd")
     add("--modes", default=",".join(bench.MODES), help=f"of {', '.join(bench.MODES)}")
+    add("--native", metavar="N3,N6,G3,G6", help="also mode native, on these NICs: PCI addresses of the "
+        "daemon's two ports, and of the traffic side's, with cables to them")
     add("--sizes", default="64,512,1518", help="bytes of users' frames")
     add("--imix", action=argparse.BooleanOptionalAction, default=True, help="also a mix of sizes")
     add("--seconds", type=float, default=1.5, help="of a trial")
@@ -59,7 +62,16 @@ def arguments(words):
     add("--folder", default=os.path.join(TOP, "report"), help="where the report goes")
     options = parser.parse_args(words)
     options.modes = options.modes.split(",")
-    unknown = [mode for mode in options.modes if mode not in bench.MODES]
+    if options.native:
+        try:
+            bench.nics.update(native.nics(options.native))
+        except ValueError as error:
+            parser.error(str(error))
+        if bench.NATIVE not in options.modes:
+            options.modes.append(bench.NATIVE)
+    elif bench.NATIVE in options.modes:
+        parser.error("mode native needs --native N3,N6,G3,G6")
+    unknown = [mode for mode in options.modes if mode not in (*bench.MODES, bench.NATIVE)]
     if unknown:
         parser.error(f"no mode {unknown[0]}; there are {', '.join(bench.MODES)}")
     return options
@@ -130,7 +142,7 @@ def main(words):
     os.makedirs(options.folder, exist_ok=True)
     start = time.monotonic()
     results = {"when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}
-    facts = machine.facts(TOP)
+    facts = machine.facts(TOP, bench.nics)
     measure = Measure(options, say)
     measure.commands.append(f"sudo tools/dev perf {' '.join(words)}".strip())
     measure_all(measure, results)

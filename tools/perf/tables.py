@@ -6,7 +6,8 @@ Every cell is a figure that was measured in the run; what was not measured has n
 from typing import NamedTuple
 
 WORK = {"W": "the whole way", "handoff_rx": "handoff, receiver", "handoff_owner":
-        "handoff, owner above its share"}
+        "handoff, owner above its share", "workers": "the whole way, workers at once: {}",
+        "workers+handoff": "the same, packets arriving at any: {}"}
 MODEL_WORKERS = (1, 2, 4, 8, 16)
 GROWTH_HEADS = {"pdrs": "PDRs of each direction", "filters": "filters of the first of two PDRs",
                 "flows": "flows"}
@@ -21,11 +22,10 @@ def cost(results):
     found = results["cost"]
     table = {}
     for row in found["rows"]:
-        if row["work"] not in WORK:
-            continue
-        key = (row["work"], row["mbufs"], row["sessions"])
+        work = WORK[row["work"]].format(row.get("workers"))
+        key = (work, row["mbufs"], row["sessions"])
         table.setdefault(key, {})[row["direction"]] = _cycles(row)
-    rows = [[WORK[work], f"{sessions:,}", f"{mbufs:,}", *(ways.get(way, "") for way in
+    rows = [[work, f"{sessions:,}", f"{mbufs:,}", *(ways.get(way, "") for way in
                                                          ("up", "down", "mixed"))]
             for (work, mbufs, sessions), ways in sorted(table.items())]
     for name, reference in found["references"].items():
@@ -52,6 +52,8 @@ def throughput(results):
                      f"{100 * row['loss']:.4f}", f"{row['overload_pps']:,.0f}",
                      f"{io_pps:,.0f}" if io_pps and row["frame"] == 64 else "", ratio,
                      "yes" if limited else ""])
+    if "native" not in results["modes"]:
+        rows.append(["native", "no NIC given (--native)", *[""] * 7])
     first = next(_rows_of(results))[2]
     return [(f"No-drop rate (RFC 2544) with one worker, both directions together, trials of "
              f"{first['trial_seconds']:g} s, {first['loss_tolerance_percent']:g} % loss tolerated",

@@ -15,7 +15,7 @@
 
 const struct option_row side_rows[] = {
 	{"n3-port", OPTION_TEXT, AT(ports[TRAFFIC_UP]), .operand = "DEVICE",
-	 .help = "the gNB's port: DPDK device arguments, as net_af_xdp0,iface=g3; more queues behind ';'"},
+	 .help = "the gNB's port: DPDK device arguments, as net_af_xdp0,iface=g3, or a PCI address; more queues behind ';'"},
 	{"n6-port", OPTION_TEXT, AT(ports[TRAFFIC_DOWN]), .operand = "DEVICE",
 	 .help = "the data network's port"},
 	{"forwarder", OPTION_WORDS, AT(forwarder), .def = "upf", .words = {"upf", "io"},

@@ -28,6 +28,7 @@
 #define MBUFS 16384
 #define DESCRIPTORS 1024
 #define MEMORY "256"
+#define PORT_MTU 1600u             // of a NIC: a user's 1,518 bytes in a tunnel
 #define QUIET_NS (100 * NS_PER_MS) // without a packet: all that comes has come
 #define DRAIN_NS NS_PER_SEC
 #define WARM_NS (5 * NS_PER_SEC)
@@ -78,24 +79,74 @@ double traffic_loss(const struct traffic_result *r)
 
 // --- start-up --------------------------------------------------------------------------------------------
 
+static bool is_pci(const char *device)
+{
+	unsigned domain, bus, slot, function;
+	int end = 0;
+
+	return sscanf(device, "%4x:%2x:%2x.%1x%n", &domain, &bus, &slot, &function, &end) == 4 &&
+	       device[end] == '\0';
+}
+
+// Calls for each of the devices of all ways, that `;` separates.
+static void devices_each(const struct traffic_conf *conf,
+			 void (*take)(void *ctx, enum traffic_way way, const char *device),
+			 void *ctx)
+{
+	for (enum traffic_way way = 0; way < TRAFFIC_WAYS; way++) {
+		char copy[1024], *save = NULL;
+
+		snprintf(copy, sizeof(copy), "%s", conf->ports[way]);
+		for (char *one = strtok_r(copy, ";", &save); one; one = strtok_r(NULL, ";", &save))
+			take(ctx, way, one);
+	}
+}
+
+struct eal_args {
+	int n;
+	char *at[16 + 2 * TRAFFIC_WAYS * TRAFFIC_PORTS];
+	bool pci;
+};
+
+static void arg_add(struct eal_args *args, const char *arg)
+{
+	if (args->n == (int)RTE_DIM(args->at) || !(args->at[args->n++] = strdup(arg)))
+		die("start", "too many ports, or no memory");
+}
+
+static void device_allow(void *ctx, enum traffic_way way, const char *device)
+{
+	struct eal_args *args = ctx;
+
+	if (!is_pci(device))
+		return;
+	args->pci = true;
+	arg_add(args, "-a");
+	arg_add(args, device);
+}
+
 static void eal_start(const struct traffic_conf *conf)
 {
+	static struct eal_args args; // EAL keeps pointers into it
 	char prefix[64], cpu[16];
-	char *args[] = {"sluice-perf",
-			"--no-pci",
-			"--no-telemetry",
-			"-l",
-			cpu,
-			"--log-level=error",
-			prefix,
-			"-m",
-			MEMORY,
-			conf->huge ? "--in-memory" : "--no-huge",
-			"--single-file-segments"};
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=perf%d", (int)getpid());
 	snprintf(cpu, sizeof(cpu), "%u", conf->cpu);
-	if (rte_eal_init((int)RTE_DIM(args) - !conf->huge, args) < 0)
+	arg_add(&args, "sluice-perf");
+	arg_add(&args, "--no-telemetry");
+	arg_add(&args, "-l");
+	arg_add(&args, cpu);
+	arg_add(&args, "--log-level=error");
+	arg_add(&args, prefix);
+	arg_add(&args, "-m");
+	arg_add(&args, MEMORY);
+	arg_add(&args, conf->huge ? "--in-memory" : "--no-huge");
+	if (conf->huge)
+		arg_add(&args, "--single-file-segments");
+	devices_each(conf, device_allow, &args);
+	if (!args.pci)
+		arg_add(&args, "--no-pci");
+	if (rte_eal_init(args.n, args.at) < 0)
 		die("EAL does not start", rte_strerror(rte_errno));
 }
 
@@ -105,6 +156,11 @@ static uint16_t port_probe(const char *device)
 	char name[RTE_DEV_NAME_MAX_LEN];
 	uint16_t id;
 
+	if (is_pci(device)) { // EAL has probed it
+		if (rte_eth_dev_get_port_by_name(device, &id) != 0)
+			die(device, "no such PCI device, or no driver of DPDK's takes it");
+		return id;
+	}
 	snprintf(name, sizeof(name), "%.*s", (int)name_len, device);
 	if (rte_vdev_init(name, device + name_len + (device[name_len] == ',')) != 0 ||
 	    rte_eth_dev_get_port_by_name(name, &id) != 0)
@@ -112,13 +168,36 @@ static uint16_t port_probe(const char *device)
 	return id;
 }
 
-static void port_open(struct traffic *t, enum traffic_way way, const char *device)
+// As much as a NIC can of what is needed.
+static uint32_t mtu_of(uint16_t id)
 {
+	struct rte_eth_dev_info info;
+
+	return rte_eth_dev_info_get(id, &info) == 0 ? RTE_MIN(PORT_MTU, info.max_mtu) : 0;
+}
+
+// A cable takes seconds to come up.
+static void link_wait(uint16_t id, const char *device)
+{
+	struct rte_eth_link link = {0};
+
+	if (is_pci(device) && (rte_eth_link_get(id, &link) != 0 || !link.link_status))
+		die(device, "no link");
+}
+
+static void port_open(void *ctx, enum traffic_way way, const char *device)
+{
+	struct traffic *t = ctx;
 	struct rte_eth_conf conf = {0};
 	uint16_t id = port_probe(device);
 	struct rte_ether_addr mac;
-	int rc = rte_eth_dev_configure(id, 1, 1, &conf);
+	int rc;
 
+	if (t->ways[way].n_ports == TRAFFIC_PORTS)
+		die(device, "too many ports");
+	if (is_pci(device))
+		conf.rxmode.mtu = mtu_of(id);
+	rc = rte_eth_dev_configure(id, 1, 1, &conf);
 	if (rc == 0)
 		rc = rte_eth_rx_queue_setup(id, 0, DESCRIPTORS, 0, NULL, t->pool);
 	if (rc == 0)
@@ -127,25 +206,19 @@ static void port_open(struct traffic *t, enum traffic_way way, const char *devic
 		rc = rte_eth_dev_start(id);
 	if (rc != 0)
 		die(device, rte_strerror(-rc));
+	link_wait(id, device);
 	rte_eth_promiscuous_enable(id);
 	rte_eth_macaddr_get(id, &mac);
 	memcpy(t->ends.mac[way], mac.addr_bytes, ETH_MAC_BYTES);
 	t->ways[way].ports[t->ways[way].n_ports++] = id;
 }
 
-// Of one device, or of several queues of it that are devices of their own.
-static void ports_open(struct traffic *t, enum traffic_way way, const char *devices)
+static void ports_open(struct traffic *t)
 {
-	char copy[1024], *save = NULL;
-
-	snprintf(copy, sizeof(copy), "%s", devices);
-	for (char *one = strtok_r(copy, ";", &save); one; one = strtok_r(NULL, ";", &save)) {
-		if (t->ways[way].n_ports == TRAFFIC_PORTS)
-			die(devices, "too many ports");
-		port_open(t, way, one);
-	}
-	if (t->ways[way].n_ports == 0 || t->ways[way].n_ports > t->conf.ues)
-		die(devices, "not as many ports as UEs");
+	devices_each(&t->conf, port_open, t);
+	for (enum traffic_way way = 0; way < TRAFFIC_WAYS; way++)
+		if (t->ways[way].n_ports == 0 || t->ways[way].n_ports > t->conf.ues)
+			die(t->conf.ports[way], "not as many ports as UEs");
 }
 
 static void parse_conf_fill(struct traffic *t, enum traffic_way way)
@@ -489,8 +562,8 @@ struct traffic *traffic_new(const struct traffic_conf *conf)
 					  SOCKET_ID_ANY);
 	if (!t->pool)
 		die("packet buffers", rte_strerror(rte_errno));
+	ports_open(t);
 	for (enum traffic_way way = 0; way < TRAFFIC_WAYS; way++) {
-		ports_open(t, way, conf->ports[way]);
 		parse_conf_fill(t, way);
 		memset(t->ends.peer[way], 0xff, ETH_MAC_BYTES);
 	}

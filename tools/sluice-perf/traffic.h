@@ -25,8 +25,8 @@ enum traffic_way { TRAFFIC_UP, TRAFFIC_DOWN, TRAFFIC_WAYS };
 struct n4;
 
 struct traffic_conf {
-	// DPDK device arguments: the gNB's port, the data network's. A device with several queues is several ports,
-	// separated by ';'.
+	// DPDK device arguments or PCI addresses: the gNB's port, the data network's. A device with several queues is
+	// several ports, separated by ';'.
 	const char *ports[TRAFFIC_WAYS];
 	struct addr gnb, n3; // the ends of the tunnels
 	struct addr dn, n6;  // the data network's gateway, and the UPF's address there

@@ -5,7 +5,8 @@
 
 `gen` is gNB, data network and SMF in one. Who forwards is started for a measurement and ended after
 it, so that testpmd has the very devices that the daemon had. In mode virtio_user the two ports are
-shared memory instead of devices: the traffic side listens, and who forwards connects.
+shared memory instead of devices: the traffic side listens, and who forwards connects. In mode native
+they are NICs with cables between them, which no namespace has.
 """
 
 import contextlib
@@ -21,6 +22,8 @@ MTU = 1600  # a user's 1,518 bytes in a tunnel
 UE_BASE, UE_POOL = "10.128.0.1", "10.128.0.0/9"
 UE6_BASE, UE6_POOL = "2001:db8:8000::", "2001:db8:8000::/42"
 MODES = (*topology.MODES, "virtio_user")
+NATIVE = "native"
+nics = {}  # for mode native: PCI addresses by the names n3, n6, g3 and g6; it is not among MODES
 TRAFFIC_CPU = 0
 
 
@@ -49,6 +52,8 @@ def _device(mode, name, number, first, folder, queue=0, ring=0):
 
     In mode virtio_user who forwards has the rings, of `ring` packets (0: as the driver has it).
     """
+    if mode == NATIVE:
+        return nics[name]
     if mode == "virtio_user":
         driver, key = ("net_virtio_user", "path") if name[0] == "n" else ("net_vhost", "iface")
         size = f",queue_size={ring}" if ring and name[0] == "n" else ""
@@ -70,6 +75,10 @@ def configuration(mode, control_socket, workers=1, sessions=65536, memory_mb=512
     for interface in made["interfaces"] if ring else ():
         interface["rx_descriptors"] = interface["tx_descriptors"] = ring
     made["network_instances"][0]["pools"] = [UE_POOL, UE6_POOL]
+    if mode == NATIVE:
+        made["eal"]["hugepages"] = "on"
+        for index, number in enumerate((3, 6)):
+            made["interfaces"][index]["device"] = nics[f"n{number}"]
     if mode == "virtio_user":
         folder = os.path.dirname(control_socket)
         for index, number in enumerate((3, 6)):
@@ -89,7 +98,8 @@ def traffic_words(engine, mode, *more, queues=1, folder=None):
         devices = (_device(mode, f"g{number}", number, index * queues + queue, folder, queue)
                    for queue in range(queues))
         words += [f"--n{number}-port", ";".join(devices)]
-    return [*words, "--ue-base", UE_BASE, "--cpu", str(TRAFFIC_CPU), *more]
+    huge = ["--huge"] if mode == NATIVE else []
+    return [*words, "--ue-base", UE_BASE, "--cpu", str(TRAFFIC_CPU), *huge, *more]
 
 
 def testpmd_words(mode, folder):
@@ -97,10 +107,11 @@ def testpmd_words(mode, folder):
 
     Into a file it would write its lines late, but for stdbuf.
     """
-    devices = (("--vdev", _device(mode, f"n{number}", number, index, folder))
-               for index, number in enumerate((3, 6)))
+    devices = [("-a" if mode == NATIVE else "--vdev", _device(mode, f"n{number}", number, index, folder))
+               for index, number in enumerate((3, 6))]
+    memory = ["--in-memory"] if mode == NATIVE else ["--no-pci", "--no-huge"]
     return ["stdbuf", "-oL", TESTPMD, "-l", f"{TRAFFIC_CPU},{topology.worker_cpus(1)[0]}",
-            "--no-pci", "--no-huge", "-m", "512", "--no-telemetry",
+            *memory, "-m", "512", "--no-telemetry",
             f"--file-prefix=testpmd{os.getpid()}", *(word for pair in devices for word in pair),
             "--", "--forward-mode=io", "--auto-start", "--total-num-mbufs=16384", "--rxd=1024",
             "--txd=1024", "--nb-cores=1"]
