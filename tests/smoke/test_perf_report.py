@@ -39,7 +39,10 @@ def test_page(report):
     """Tables, figures, facts and commands are on one page that loads nothing."""
     text = (report[0] / "index.html").read_text(encoding="utf-8")
     assert not re.search(r"(?:src|href)=['\"](?!#)|url\((?!#)|@import", text)
-    assert text.count("<svg") == 9 and text.count("</svg>") == 9
+    assert text.count("<svg") == 10 and text.count("</svg>") == 10
+    drawn = {path.stem: path.stat().st_size for path in report[0].glob("*.png")}
+    assert len(drawn) == 10 and min(drawn.values()) > 3000 and set(drawn) == {
+        path.stem for path in report[0].glob("*.svg")}
     for word in ("processor", "kernel", "Cycles a packet", "No-drop rate", "Latency", "CPU use",
                  "A steady rate", "sluice-perf cost", "dpdk-testpmd", "ip -n gen link add name g3"):
         assert word in text, word

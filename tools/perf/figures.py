@@ -10,7 +10,10 @@ import tables
 
 FORMATS = {"svg": "svg size 760,420 dynamic background rgb 'white' font 'sans,12'",
            "png": "pngcairo size 1140,630 background rgb 'white' font 'sans,14'"}
-STYLE = "set grid ytics lc rgb '#dddddd'\nset key outside right top\nset border 3\nset tics nomirror\n"
+COLOURS = ("9400d3", "009e73", "56b4e9", "e69f00", "0072b2", "e51e10", "222222", "b8a900", "cc79a7", "7f4f24",
+           "99c24d", "888888")  # as many as a figure has lines, so that none is there twice
+STYLE = "".join(f"set linetype {i} lc rgb '#{colour}'\n" for i, colour in enumerate(COLOURS, 1)) + \
+        "set grid ytics lc rgb '#dddddd'\nset key outside right top\nset border 3\nset tics nomirror\n"
 
 
 def _quote(text):
@@ -72,6 +75,23 @@ def latency(results):
     return ("Latency by load, frames of 64 bytes",
             "set logscale y\nset xlabel 'percent of the no-drop rate'\nset ylabel 'microseconds'\n"
             f"set xrange [0:100]\n{plot}", data)
+
+
+def distribution(results):
+    """From the shortest to the longest at half of the rate, of the smallest frames."""
+    names = ("min", "p50", "p99", "p99.9", "max")
+    series = {}
+    for name, mode in results.get("modes", {}).items():
+        loads = [load for load in mode["ndr"]["rows"][0]["latency_us"] if load["load_percent"] == 50]
+        if loads:
+            series[name] = [(i, loads[0]["all"][key]) for i, key in enumerate(names)]
+    if not series:
+        return None
+    data, plot = _lines(series)
+    tics = ", ".join(f"{_quote(name)} {i}" for i, name in enumerate(names))
+    return ("Latency distribution at 50 % of the no-drop rate, frames of 64 bytes",
+            f"set logscale y\nset xtics ({tics})\nset xrange [-0.2:{len(names) - 0.8}]\n"
+            f"set ylabel 'microseconds'\n{plot}", data)
 
 
 def services(results):
@@ -150,7 +170,7 @@ def stability(results):
             "$d using 1:3 axes x1y2 with lines lw 2 title 'p99'\n", data)
 
 
-FIGURES = {"throughput": throughput, "latency": latency, "services": services,
+FIGURES = {"throughput": throughput, "latency": latency, "distribution": distribution, "services": services,
            "sessions": sessions,
            "pdrs": _growth("pdrs", "Cycles of a packet by the number of PDRs",
                            "PDRs of each direction, with a filter each but for the last"),
