@@ -25,6 +25,7 @@ WINDOW = 128
 T1_S, N1 = 1.0, 5
 HEARTBEAT_S = 1.0
 GROWTH_KB = 4096
+PACKED_BYTES = 256  # more than the rules of a session at rest
 BUSY_SMF = "10.10.4.7"
 ESTABLISH, MODIFY, DELETE = 50, 52, 54
 CAUSE, F_SEID, CREATED_PDR, F_TEID = 19, 57, 8, 21
@@ -276,6 +277,9 @@ def test_many_sessions(net, tmp_path, mode, workers):
         assert not pulse.fault and pulse.beats > 10
         assert growth < GROWTH_KB
         assert sum(tunnels) == 2  # of the witness: its gNB and its SMF
-        assert held(daemon) == before and busy.sessions == {}
+        after = held(daemon)
+        resting = after.pop("session_bytes") - before.pop("session_bytes")  # the witness's rules, packed
+        assert after == before and busy.sessions == {}
+        assert 0 < resting < PACKED_BYTES
         scene.assert_forwards(witness, sequence=2)
         scene.settle()
