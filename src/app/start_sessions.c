@@ -23,6 +23,7 @@
 #include "pfcp/remote_tunnels.h"
 #include "pfcp/usage.h"
 #include "pipeline/pipeline.h"
+#include "worker/profile.h"
 
 static_assert(CONFIG_POLICIES_MAX <= ROUTE_POLICIES, "every policy has its place");
 static_assert(CONFIG_IFACE_ADDRESSES_MAX <= PARSE_LOCAL_MAX &&
@@ -36,7 +37,6 @@ static_assert(CONFIG_IFACE_ADDRESSES_MAX <= PARSE_LOCAL_MAX &&
 #define USAGE_RING 4096
 #define BUFFER_RING 1024
 #define NAT_RING 4096
-#define SAMPLE_EVERY 256 // turns: under 1 % of a packet
 
 static int no_memory(const char *what)
 {
@@ -217,7 +217,7 @@ static int worker_make(struct upf *upf, unsigned id, const struct teid_scheme *t
 			},
 		.buffer_pool = upf->buffer_pools[id],
 		.sleep = c->workers.idle == CONFIG_IDLE_SLEEP,
-		.sample_every = SAMPLE_EVERY,
+		.sample_every = PROFILE_EVERY,
 		.error_rate = c->gtpu.error_indication ? c->gtpu.error_rate : 0,
 		.error_quiet_ms = c->gtpu.error_quiet_ms,
 		.extension_rate = c->gtpu.error_rate,

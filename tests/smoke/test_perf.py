@@ -57,6 +57,14 @@ def test_cost_bare():
         ("W", 64), ("bare", 64), ("W", 128), ("bare", 128)]
 
 
+def test_cost_stats():
+    """With a turn's own account of its time, of which the program sees that it is kept as the daemon keeps it."""
+    words = ("cost", *SMALL, "--packets", "65536", "--work", "W+stats", "--direction", "mixed", "--json")
+    rows = json.loads(perf(*words).stdout)["rows"]
+    assert [(row["work"], row["sessions"]) for row in rows] == [("W+stats", 64), ("W+stats", 128)]
+    assert all(row["cycles_min"] > 10 for row in rows)
+
+
 def test_cost_flows():
     """With flows, and with a new one for each packet; the program itself sees that they are there, or new."""
     words = ("cost", *SMALL, "--work", "W+flow,churn,W+tcp", "--flows", "4096", "--direction", "up,mixed")

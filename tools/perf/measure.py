@@ -58,7 +58,7 @@ class Measure:
     def cost(self):
         """Cycles a packet."""
         words = [binary("sluice-perf"), "cost", "--json", "--windows", str(self.options.windows),
-                 "--work", "W,handoff,workers"]
+                 "--work", "W,W+stats,handoff,workers"]
         if self.options.sessions:
             words += ["--sessions", self.options.sessions]
         return self._run(words, timeout=600)

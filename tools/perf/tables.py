@@ -5,8 +5,9 @@ Every cell is a figure that was measured in the run; what was not measured has n
 
 from typing import NamedTuple
 
-WORK = {"W": "the whole way", "handoff_rx": "handoff, receiver", "handoff_owner":
-        "handoff, owner above its share", "workers": "the whole way, workers at once: {}",
+WORK = {"W": "the whole way", "W+stats": "the whole way, its time told",
+        "handoff_rx": "handoff, receiver", "handoff_owner": "handoff, owner above its share",
+        "workers": "the whole way, workers at once: {}",
         "workers+handoff": "the same, packets arriving at any: {}"}
 MODEL_WORKERS = (1, 2, 4, 8, 16)
 GROWTH_HEADS = {"pdrs": "PDRs of each direction", "filters": "filters of the first of two PDRs",

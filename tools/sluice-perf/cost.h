@@ -28,7 +28,8 @@ struct cost_service {
 };
 
 struct cost_row {
-	// As the row is called: W, bare, W+flow, W+tcp, W+nat, churn, handoff_rx, handoff_owner, workers, workers+handoff.
+	// As the row is called: W, W+stats, bare, W+flow, W+tcp, W+nat, churn, handoff_rx, handoff_owner, workers,
+	// workers+handoff.
 	const char *work;
 	enum cost_direction direction;
 	uint32_t sessions, flows, mbufs;
@@ -60,6 +61,7 @@ struct bed_conf {
 	unsigned memory_mb;
 	bool huge;
 	bool bare;                  // neither QERs nor a URR
+	bool stats;                 // turns are timed by the worker, and are samples at times
 	uint32_t n_pdrs, n_filters; // as in struct cost_row
 	uint32_t n_flows;           // 0: sessions have no flows
 	bool churn;                 // they end before they are used again

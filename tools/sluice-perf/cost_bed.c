@@ -14,6 +14,7 @@
 #include "packet/ip.h"
 #include "packet/tcp.h"
 #include "rules/model.h"
+#include "worker/profile.h"
 
 #define PAYLOAD 64
 #define THRESHOLD (1ull << 30) // bytes: far from reached in a run
@@ -170,6 +171,7 @@ struct bed *bed_new(const struct bed_conf *conf)
 		.mbufs = max_mbufs + 1024,
 		.handoff_ring = 4096,
 		.ue_range = UE_RANGE,
+		.sample_every = conf->stats ? PROFILE_EVERY : 0,
 		.memory_mb = conf->memory_mb,
 		.huge = conf->huge,
 		.services = services_of(conf),
@@ -377,6 +379,15 @@ double bed_sum_mean(const struct bed_sum *sum)
 			    : (double)sum->all_cycles / (double)sum->all_packets;
 }
 
+// With what a turn does to say where its time goes.
+static void timed_batch(struct bed *b, struct worker *w, uint64_t start)
+{
+	w->turn_start = start;
+	profile_begin(w);
+	pipeline_batch(w, &b->turn);
+	profile_end(w, BED_BATCH);
+}
+
 double bed_window(struct bed *b, struct worker *w)
 {
 	struct bed_sum sum = {0};
@@ -388,7 +399,10 @@ double bed_window(struct bed *b, struct worker *w)
 		bed_receive(b, at, BED_BATCH);
 		w->now += METER_UNITS_PER_SEC / 1000;
 		start = rte_rdtsc_precise();
-		pipeline_batch(w, &b->turn);
+		if (b->conf.stats)
+			timed_batch(b, w, start);
+		else
+			pipeline_batch(w, &b->turn);
 		bed_sum_add(&sum, rte_rdtsc_precise() - start, BED_BATCH);
 		bed_take(b, w, at, BED_BATCH);
 	}
@@ -451,12 +465,16 @@ void cost_work(struct bed *b, unsigned windows, struct cost_row *row)
 {
 	struct worker *w = b->rig->control.workers[b->owner];
 	double cycles[COST_WINDOWS_MAX];
+	uint64_t timed; // turns
 
 	bed_window(b, w); // warms
 	b->interrupted = 0;
 	for (unsigned i = 0; i < windows; i++)
 		cycles[i] = bed_window(b, w);
 	row->cycles = summary_of(cycles, windows);
+	timed = w->stats.counter[COUNTER_turns] - w->stats.counter[COUNTER_idle_turns];
+	if (b->conf.stats && timed / PROFILE_EVERY != w->stats.sampled_turns)
+		rig_die("turns were not samples as they are in the daemon");
 	bed_services(b, w, row);
 	row->interrupted = b->interrupted;
 	bed_check_meters(b);

@@ -26,6 +26,7 @@ enum {
 	WORK_BARE = 32,
 	WORK_NAT = 64,
 	WORK_WORKERS = 128,
+	WORK_STATS = 256,
 };
 enum { PAGES_AUTO = 1, PAGES_HUGE = 2 };
 
@@ -40,11 +41,12 @@ struct cost_options {
 
 static const struct option_row rows[] = {
 	{"work", OPTION_WORDS, AT(works), .def = "W,handoff",
-	 .words = {"W", "handoff", "W+flow", "churn", "W+tcp", "bare", "W+nat", "workers"},
+	 .words = {"W", "handoff", "W+flow", "churn", "W+tcp", "bare", "W+nat", "workers",
+		   "W+stats"},
 	 .operand = "WORK,..",
 	 .help = "a packet's whole way; handoff between two workers; W with flows, with a new flow each, with "
 		 "TCP connections that are followed; W without rates and usage; W with translated "
-		 "flows; W by one worker and by two at once"},
+		 "flows; W by one worker and by two at once; W with what the daemon says of its time"},
 	{"direction", OPTION_WORDS, AT(directions), .def = "up,down,mixed",
 	 .words = {"up", "down", "mixed"}, .operand = "WAY,..", .help = "of the packets"},
 	{"sessions", OPTION_NUMBERS, AT(sessions), 64, 4 << 20, "1024,65536,262144,1048576",
@@ -186,7 +188,9 @@ static void work_rows(struct cost_run *run, struct bed_conf conf)
 	bed->window_packets = (uint32_t)run->o->packets;
 	for (unsigned i = 0; i < mbufs->n; i++)
 		for (unsigned way = 0; way < COST_DIRECTIONS; way++) {
-			struct cost_row row = {.work = conf.bare ? "bare" : "W",
+			struct cost_row row = {.work = conf.bare    ? "bare"
+						       : conf.stats ? "W+stats"
+								    : "W",
 					       .direction = way,
 					       .sessions = conf.n_sessions,
 					       .pdrs = conf.n_pdrs,
@@ -216,6 +220,10 @@ static void work_all(struct cost_run *run, uint32_t sessions, uint32_t max_mbufs
 	conf.n_pdrs = conf.n_filters = 0;
 	conf.bare = true;
 	if (o->works & WORK_BARE)
+		work_rows(run, conf);
+	conf.bare = false;
+	conf.stats = true;
+	if (o->works & WORK_STATS)
 		work_rows(run, conf);
 }
 

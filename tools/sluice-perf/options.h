@@ -12,7 +12,7 @@
 #include "base/addr.h"
 
 #define OPTIONS_LIST_MAX 16
-#define OPTIONS_WORDS_MAX 8
+#define OPTIONS_WORDS_MAX 12
 
 struct number_list {
 	unsigned n;
