@@ -212,11 +212,29 @@ static int carry_out(struct worker *w, struct mail *mail)
 	return -EINVAL;
 }
 
+// Whether the session leaves a network instance with NAT: what its flows are outside is that one's.
+static bool leaves_nat(const struct worker *w, const struct session_image *image)
+{
+	const struct nat_pools *nat = w->nat.pools;
+	unsigned profile;
+
+	if (!nat || !is_current(w, image))
+		return false;
+	profile = line_rules(w, &w->table.down[image->slot])->profile;
+	return profile < nat->n && nat->pools[profile].n_addrs > 0 &&
+	       profile != rule_arena_at(w->arena, image->rules)->profile;
+}
+
 // Whether the mail has been dealt with. What has no room in a ring now is tried again. Flows are ended so many a turn:
 // that may take more than this one. Those of a session that ends are ended before its end is answered, so that whoever
-// gets its slot next meets none of them.
+// gets its slot next meets none of them; those of one that leaves NAT before it has its new rules.
 static bool work(struct worker *w, struct mail *mail)
 {
+	if (mail->type == MAIL_SESSION_SET && leaves_nat(w, &mail->session.image) &&
+	    !flows_end_session(w, mail->session.image.slot)) {
+		mail->result = -EAGAIN;
+		return false;
+	}
 	if (mail != w->mailbox.unfinished || mail->result == -EAGAIN)
 		mail->result = carry_out(w, mail);
 	if (mail->result == -EAGAIN)
