@@ -129,7 +129,8 @@ def check_judged(laid, frames):
     """What the daemon sent on N6 is sound, and tells of no UE's address, in quotes neither."""
     sums = [word for name in JUDGED for word in ("-o", name)]
     mac = laid.upf.mac("n6")
-    bad = tshark.tshark(frames, *sums, "-Y", f"eth.src == {mac} and ({BAD_SUMS} or _ws.malformed)")
+    bad = tshark.tshark(frames, *sums, *tshark.PAYLOAD_UNREAD, "-Y",
+                        f"eth.src == {mac} and ({BAD_SUMS} or _ws.malformed)")
     assert not bad, bad
     assert tshark.count(frames, f"eth.src == {mac} and ip.src == {POOL}") > 10
     assert tshark.count(frames, f"ip.addr == {topology.UE_POOL}") == 0

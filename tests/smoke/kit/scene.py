@@ -84,7 +84,8 @@ class Scene:
             return
         sums = [word for name in JUDGED for word in ("-o", name)]
         sent = " or ".join(f"eth.src == {self.network.upf.mac(device)}" for device in ("n3", "n6"))
-        bad = tshark.tshark(self.frames, *sums, "-Y", f"({sent}) and ({BAD_SUMS} or _ws.malformed)")
+        bad = tshark.tshark(self.frames, *sums, *tshark.PAYLOAD_UNREAD, "-Y",
+                            f"({sent}) and ({BAD_SUMS} or _ws.malformed)")
         assert not bad, f"{self.frames}: {bad}"
 
     def settle(self):

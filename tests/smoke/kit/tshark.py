@@ -9,6 +9,10 @@ import subprocess
 # Severities as tshark counts them; a warning may be fair, an error is not.
 WARNING, ERROR = 0x600000, 0x800000
 
+# Where ports are drawn, none but that of GTP-U says what the payload is.
+PAYLOAD_UNREAD = ("-d", "udp.port==1-2151,data", "-d", "udp.port==2153-65535,data",
+                  "-d", "tcp.port==1-65535,data")
+
 
 def tshark(pcap, *options):
     """What tshark prints about a capture."""
