@@ -58,7 +58,7 @@ def arguments(words):
     add("--scale-pps", type=int, default=4000000, help="packets a second that the search begins with")
     add("--scale-trial", type=float, default=5, help="seconds of its trials")
     add("--scale-seconds", type=float, default=30, help="at that share")
-    add("--scale-ring", type=int, default=16384, help="packets that the ports' rings hold")
+    add("--scale-ring", type=int, default=4096, help="packets that the ports' rings hold")
     add("--folder", default=os.path.join(TOP, "report"), help="where the report goes")
     options = parser.parse_args(words)
     options.modes = options.modes.split(",")
