@@ -18,6 +18,7 @@ sys.path.insert(0, TOOLS)
 
 import measure  # noqa: E402
 import native  # noqa: E402
+import sample  # noqa: E402
 
 SHORT = ("--modes", "af_packet,virtio_user", "--sizes", "64", "--seconds", "0.6", "--loss", "30",
          "--precision", "50", "--windows", "1", "--sessions", "64,128", "--ues", "20",
@@ -96,6 +97,14 @@ def test_loss_is_explained(lost, drops, before, lost_by, unexplained):
     found = {"lost": lost, "drops": drops}
     measure.explain_loss(found, before)
     assert (found["lost_by"], found["lost_unexplained"]) == (lost_by, unexplained)
+
+
+def test_drops_have_names():
+    """Those of all workers together, and what no worker got beside them."""
+    workers = [{"drops": {"tx_full": 2, "no_pdr": 0}}, {"drops": {"tx_full": 1, "not_ip": 4}}]
+    interfaces = [{"name": "n3", "rx_missed": 5, "rx_no_mbuf": 0}, {"name": "n6", "rx_missed": 0, "rx_no_mbuf": 7}]
+    assert sample.drops_of(workers, interfaces) == {
+        "tx_full": 3, "not_ip": 4, "rx_missed of n3": 5, "rx_no_mbuf of n6": 7}
 
 
 def test_scale(tmp_path):

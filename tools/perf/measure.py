@@ -116,7 +116,8 @@ class Measure:
                 raise RuntimeError(f"{shlex.join(words)}: {err.strip()[-500:]}")
             found = json.loads(out)
             if daemon:
-                found["drops"] = drops_of(daemon.ctl("show", "counters")["workers"])
+                found["drops"] = drops_of(daemon.ctl("show", "counters")["workers"],
+                                          daemon.ctl("show", "interfaces")["interfaces"])
             return found, resident_kb(daemon) if daemon else None, sampler
 
     def io_forward(self, mode):

@@ -41,9 +41,10 @@ def _softirq_time():
         return int(file.readline().split()[7]) / TICKS
 
 
-def drops_of(workers):
-    """What workers dropped, by name, of the rows of `show counters`."""
-    drops = {}
+def drops_of(workers, interfaces):
+    """What was dropped, by name: of the rows of `show counters` and, before workers got it, of `show interfaces`."""
+    drops = {f"{name} of {row['name']}": row[name]
+             for row in interfaces for name in ("rx_missed", "rx_no_mbuf")}
     for row in workers:
         for name, number in row["drops"].items():
             drops[name] = drops.get(name, 0) + number
@@ -109,7 +110,7 @@ class Sampler:
         user, system = _process_times(self._daemon.process.pid)
         return Sample(time.monotonic(), user, system, _softirq_time(), total("busy_cycles"),
                       total("idle_cycles"), total("rx"), total("turns") - total("idle_turns"),
-                      drops_of(workers))
+                      drops_of(workers, self._control.ask("show interfaces")["interfaces"]))
 
     def dropped_before(self, moment):
         """What had been dropped by then, by name."""
