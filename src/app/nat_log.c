@@ -11,19 +11,13 @@
 #include "base/log.h"
 #include "pfcp/n4_session.h"
 
-#define TIME_STRLEN 32
-
 // When it was `time` in the units of worker.now, UTC.
-static const char *time_str(char buf[TIME_STRLEN], uint64_t time)
+static const char *time_str(char buf[CLOCK_UTC_STRLEN], uint64_t time)
 {
 	int64_t ago = (int64_t)(clock_now_ns() * METER_UNITS_PER_NS - time);
 	int64_t wall_ns = (int64_t)clock_wall_ns() - ago / (int64_t)METER_UNITS_PER_NS;
-	time_t wall = wall_ns / (int64_t)NS_PER_SEC;
-	struct tm tm;
 
-	gmtime_r(&wall, &tm);
-	strftime(buf, TIME_STRLEN, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return buf;
+	return clock_utc_str(buf, wall_ns / (int64_t)NS_PER_SEC);
 }
 
 // Of the session; 0: it is not known, as the daemon ends.
@@ -38,7 +32,8 @@ static void block_log(void *ctx, unsigned worker, const struct nat_event *event)
 {
 	struct upf *upf = ctx;
 	struct addr ue = addr_v4(event->ue), outside = addr_v4(event->outside);
-	char ue_text[ADDR_STRLEN], text[ADDR_STRLEN], since[TIME_STRLEN], until[TIME_STRLEN];
+	char ue_text[ADDR_STRLEN], text[ADDR_STRLEN];
+	char since[CLOCK_UTC_STRLEN], until[CLOCK_UTC_STRLEN];
 
 	upf->control.stats.counter[COUNTER_nat_blocks_logged]++;
 	log_info("NAT: block %s: UE %s of %s, SEID 0x%" PRIx64

@@ -42,6 +42,16 @@ time_t clock_wall_s(void)
 	return (time_t)(clock_wall_ns() / NS_PER_SEC);
 }
 
+char *clock_utc_str(char buf[CLOCK_UTC_STRLEN], time_t wall_s)
+{
+	struct tm tm;
+
+	if (!gmtime_r(&wall_s, &tm) ||
+	    strftime(buf, CLOCK_UTC_STRLEN, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		buf[0] = '\0';
+	return buf;
+}
+
 uint32_t clock_ntp_s(void)
 {
 	return clock_ntp_from_wall(clock_wall_s());

@@ -18,6 +18,10 @@ uint64_t clock_now_ns(void);
 time_t clock_wall_s(void);
 uint64_t clock_wall_ns(void);
 
+// A wall time for people, "2026-12-01T12:31:48Z", or "" for one that no calendar has. Gives buf.
+#define CLOCK_UTC_STRLEN 32
+char *clock_utc_str(char buf[CLOCK_UTC_STRLEN], time_t wall_s);
+
 // The wall clock in seconds since 1900 modulo 2^32, as PFCP time stamps count (TS 29.244 8.2.3).
 uint32_t clock_ntp_s(void);
 

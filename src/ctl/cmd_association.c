@@ -25,12 +25,9 @@ static const char *const call_columns[] = {
 
 static void time_put(struct reply *r, time_t when)
 {
-	char text[32] = "";
-	struct tm tm;
+	char text[CLOCK_UTC_STRLEN];
 
-	if (gmtime_r(&when, &tm))
-		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	reply_str(r, NULL, text);
+	reply_str(r, NULL, clock_utc_str(text, when));
 }
 
 // Bits by their names; one without a name as a number.

@@ -33,12 +33,9 @@ struct page {
 
 static void since_put(struct reply *r, const char *key, time_t since)
 {
-	char text[32] = "";
-	struct tm tm;
+	char text[CLOCK_UTC_STRLEN];
 
-	if (gmtime_r(&since, &tm))
-		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	reply_str(r, key, text);
+	reply_str(r, key, clock_utc_str(text, since));
 }
 
 void cmd_session_seid(struct call *call, unsigned worker, uint32_t slot)

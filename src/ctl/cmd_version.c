@@ -18,16 +18,13 @@ bool cmd_show_version(struct call *call)
 	uint64_t uptime_s = (clock_now_ns() - view->start_ns) / NS_PER_SEC;
 	time_t started = clock_wall_s() - (time_t)uptime_s;
 	struct reply *r = &call->reply;
-	char text[32] = "";
-	struct tm tm;
+	char text[CLOCK_UTC_STRLEN];
 
-	if (gmtime_r(&started, &tm))
-		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	reply_object_open(r, NULL);
 	reply_str(r, "version", view->version);
 	reply_str(r, "dpdk", rte_version());
 	reply_uint(r, "pid", (uint64_t)getpid());
-	reply_str(r, "started", text);
+	reply_str(r, "started", clock_utc_str(text, started));
 	reply_uint(r, "uptime_s", uptime_s);
 	if (view->config) {
 		reply_str(r, "name", view->config->node.name);

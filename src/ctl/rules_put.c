@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "ctl/reply.h"
 #include "pfcp/n4.h"
 #include "pfcp/pfd.h"
@@ -194,10 +195,9 @@ static void app_name_put(struct reply *r, const struct n4 *n4, uint16_t number)
 // A time as a person's clock shows it.
 static void time_put(struct reply *r, bool given, time_t at_s)
 {
-	struct tm tm;
-	char text[32];
+	char text[CLOCK_UTC_STRLEN];
 
-	if (given && gmtime_r(&at_s, &tm) && strftime(text, sizeof(text), "%FT%TZ", &tm) > 0)
+	if (given && clock_utc_str(text, at_s)[0])
 		reply_str(r, NULL, text);
 	else
 		reply_null(r, NULL);

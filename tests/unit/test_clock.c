@@ -38,6 +38,15 @@ static void test_stop_and_warp(void)
 	CU_ASSERT_EQUAL(clock_wall_s(), wall);
 }
 
+static void test_text(void)
+{
+	char text[CLOCK_UTC_STRLEN];
+
+	CU_ASSERT_STRING_EQUAL(clock_utc_str(text, 0), "1970-01-01T00:00:00Z");
+	CU_ASSERT_STRING_EQUAL(clock_utc_str(text, 1796128308), "2026-12-01T12:31:48Z");
+	CU_ASSERT_STRING_EQUAL(clock_utc_str(text, INT64_MAX), "");
+}
+
 static void test_start_goes_on(void)
 {
 	uint64_t now, later;
@@ -77,6 +86,7 @@ static CU_TestInfo tests[] = {
 	{"stop and warp", test_stop_and_warp},
 	{"start goes on from there", test_start_goes_on},
 	{"NTP seconds", test_ntp},
+	{"text", test_text},
 	CU_TEST_INFO_NULL,
 };
 
