@@ -7,6 +7,7 @@
 #include "../unit/unit.h"
 #include "base/clock.h"
 #include "rig.h"
+#include "worker/mailbox.h"
 
 // A rig of a few sessions' room, whose gateways are known; `over6`: its tunnels are over IPv6.
 static inline struct rig *chain_rig_over(unsigned n_workers, bool over6)
@@ -70,6 +71,32 @@ static inline unsigned chain_forwarded(struct rig *rig, const struct rig_session
 	rig_send(rig, up ? RIG_N3 : RIG_N6, via, frame, bytes);
 	rig_settle(rig);
 	return chain_drain(rig, up ? RIG_N6 : RIG_N3);
+}
+
+// Time passes, and what it brings is done.
+static inline void chain_warp_ms(struct rig *rig, int64_t ms)
+{
+	clock_warp_ns(ms * (int64_t)NS_PER_MS);
+	rig_settle(rig);
+}
+
+static inline void chain_flow_cleared(struct mail *mail, void *ret)
+{
+	*(int *)ret = mail->result;
+	free(mail);
+}
+
+// Ends the flow by command. Gives what its worker says of that: 0, or -ENOENT.
+static inline int chain_flow_clear(struct rig *rig, uint64_t id)
+{
+	int ret = 1; // no answer
+	struct mail *mail = mail_new(MAIL_FLOW_CLEAR, chain_flow_cleared, &ret);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mail);
+	mail->flows.id = id;
+	mail_post(rig->control.workers[flow_id_worker(id)], mail);
+	rig_settle(rig);
+	return ret;
 }
 
 // The accounting identity holds, and what is left is given back.

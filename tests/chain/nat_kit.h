@@ -82,12 +82,6 @@ static inline void nat_end(struct rig *rig)
 	rig_end(rig);
 }
 
-static inline void warp_ms(struct rig *rig, int64_t ms)
-{
-	clock_warp_ns(ms * (int64_t)NS_PER_MS);
-	rig_settle(rig);
-}
-
 // --- packets ---------------------------------------------------------------------------------------------
 
 // An end of a packet.

@@ -222,13 +222,12 @@ static void profile_fill(struct flow_profile_conf *profile)
 			profile->timeout_ms[i] = ms[i];
 }
 
-// The bit of the service beside those of the tree.
-static uint64_t extra_mask(const struct rig *rig)
+uint64_t rig_service_mask(const struct service *service)
 {
 	const struct service_order *order = dispatch_order();
 
-	for (unsigned bit = 0; rig->conf.extra && bit < SERVICES_MAX; bit++)
-		if (order->services[bit] == rig->conf.extra)
+	for (unsigned bit = 0; service && bit < SERVICES_MAX; bit++)
+		if (order->services[bit] == service)
 			return 1ull << bit;
 	return 0;
 }
@@ -291,7 +290,7 @@ static void make_workers(struct rig *rig)
 					.n_profiles = RIG_NIS,
 					.services = dispatch_order()->for_flows,
 					.not_of_errors = dispatch_order()->not_of_errors,
-					.asked = services | extra_mask(rig),
+					.asked = services | rig_service_mask(rig->conf.extra),
 					.made = dispatch_order()->made,
 					.gone = dispatch_order()->gone,
 					.words = dispatch_order()->words,

@@ -238,6 +238,8 @@ void rig_resolve(struct rig *rig);
 // The answer of the neighbour with this link address to such a question: its length, 0 if the frame is none.
 size_t rig_answer(const uint8_t *question, const uint8_t mac[ETH_MAC_BYTES], uint8_t *answer);
 
+// The bit of a service of the order, in a chain; 0: it is none of those.
+uint64_t rig_service_mask(const struct service *service);
 uint64_t rig_drops(const struct rig *rig, enum drop reason); // of all threads
 uint64_t rig_count(const struct rig *rig, enum counter counter);
 // Whether every packet is accounted for, in all threads; says what is missing if not.

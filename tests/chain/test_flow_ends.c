@@ -58,12 +58,6 @@ static unsigned sent(struct bed *b, bool up, const struct rig_flow *flow)
 	return chain_forwarded(b->rig, &b->session, up, flow, 0);
 }
 
-static void warp_ms(struct bed *b, int64_t ms)
-{
-	clock_warp_ns(ms * (int64_t)NS_PER_MS);
-	rig_settle(b->rig);
-}
-
 // The id of the session's flow that was made last.
 static uint64_t id_of(const struct bed *b)
 {
@@ -73,26 +67,6 @@ static uint64_t id_of(const struct bed *b)
 }
 
 // --- by command ------------------------------------------------------------------------------------------
-
-static int result;
-
-static void told(struct mail *mail, void *ctx)
-{
-	result = mail->result;
-	free(mail);
-}
-
-static int kill_one(struct bed *b, uint64_t id)
-{
-	struct mail *mail = mail_new(MAIL_FLOW_CLEAR, told, NULL);
-
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mail);
-	mail->flows.id = id;
-	mail_post(b->w, mail);
-	result = 1;
-	rig_settle(b->rig);
-	return result;
-}
 
 // One that has been armed anew, past a turn of the wheel; again, when it is gone; and another that has its place.
 static void kill_row(bool v6, unsigned workers)
@@ -108,20 +82,20 @@ static void kill_row(bool v6, unsigned workers)
 	sent(&b, false, &flow);
 	id = id_of(&b);
 	for (unsigned i = 0; i < 4; i++) {
-		warp_ms(&b, RIG_ESTABLISHED_MS - 1000);
+		chain_warp_ms(b.rig, RIG_ESTABLISHED_MS - 1000);
 		CU_ASSERT_EQUAL(sent(&b, i % 2, &flow), 1);
 	}
 	CU_ASSERT_EQUAL(id_of(&b), id);
-	CU_ASSERT_EQUAL(kill_one(&b, id), 0);
+	CU_ASSERT_EQUAL(chain_flow_clear(b.rig, id), 0);
 	CU_ASSERT_EQUAL(b.w->flows.table.used, 0);
-	CU_ASSERT_EQUAL(kill_one(&b, id), -ENOENT);
+	CU_ASSERT_EQUAL(chain_flow_clear(b.rig, id), -ENOENT);
 	CU_ASSERT_EQUAL(sent(&b, true, &flow), 1);
 	next = id_of(&b);
 	CU_ASSERT_EQUAL(flow_id_number(next), flow_id_number(id));
-	CU_ASSERT_EQUAL(kill_one(&b, id), -ENOENT); // its place is another's now
+	CU_ASSERT_EQUAL(chain_flow_clear(b.rig, id), -ENOENT); // its place is another's now
 	CU_ASSERT_EQUAL(id_of(&b), next);
-	warp_ms(&b, RIG_EMBRYONIC_MS + 10); // and ends at that one's time, once
-	warp_ms(&b, 2 * RIG_ESTABLISHED_MS);
+	chain_warp_ms(b.rig, RIG_EMBRYONIC_MS + 10); // and ends at that one's time, once
+	chain_warp_ms(b.rig, 2 * RIG_ESTABLISHED_MS);
 	CU_ASSERT_EQUAL(rig_count(b.rig, COUNTER_flows_expired), 1);
 	CU_ASSERT_EQUAL(rig_count(b.rig, COUNTER_flows_cleared), 1);
 	bed_close(&b);
@@ -154,15 +128,6 @@ static const struct service service_hurry = {
 	.help = "for this test",
 };
 
-static uint64_t hurry_mask(void)
-{
-	unsigned bit = 0;
-
-	while (dispatch_order()->services[bit] != &service_hurry)
-		bit++;
-	return 1ull << bit;
-}
-
 static void warp_ticks(struct bed *b, uint32_t ticks)
 {
 	clock_warp_ns((int64_t)(ticks * FLOW_TICK_NS));
@@ -190,7 +155,7 @@ static void test_hurry(void)
 		bed_open(&b, (struct rig_conf){.services = SERVICE_MASK(flow),
 					       .extra = &service_hurry});
 		rig_session_del(b.rig, &b.session); // its chain is to have a bit that is known now
-		b.rig->conf.services |= hurry_mask();
+		b.rig->conf.services |= rig_service_mask(&service_hurry);
 		rig_session_add(b.rig, 0, NULL, &b.session);
 		rig_resolve(b.rig);
 		for (unsigned k = 0; k < rows[i].n; k++) {
@@ -236,7 +201,7 @@ static void short_row(uint32_t ms, bool v6, bool up)
 		CU_ASSERT_EQUAL(b.w->flows.table.used, 1);
 	}
 	CU_ASSERT_EQUAL(rig_count(b.rig, COUNTER_flows_made), 1);
-	warp_ms(&b, 10);
+	chain_warp_ms(b.rig, 10);
 	CU_ASSERT_EQUAL(b.w->flows.table.used, 0);
 	bed_close(&b);
 }
@@ -282,9 +247,9 @@ static void test_reuse(void)
 		wrong += conn->state != CONN_SYN_SENT;
 		last = id;
 		if (i % 2)
-			kill_one(&b, id);
+			chain_flow_clear(b.rig, id);
 		else
-			warp_ms(&b, RIG_EMBRYONIC_MS + 10);
+			chain_warp_ms(b.rig, RIG_EMBRYONIC_MS + 10);
 		wrong += b.w->flows.table.used != 0;
 		chain_drain(b.rig, RIG_N6);
 	}

@@ -7,25 +7,12 @@
 #include "errors.h"
 #include "fragments.h"
 #include "pipeline/pipeline.h"
+#include "rows.h"
 #include "service/flow_handler.h"
 #include "rules/acl.h"
 
 #define PAYLOAD 1600
 #define MTU 600 // three pieces
-
-struct row {
-	unsigned workers;
-	bool v6, up;
-};
-
-static void rows_each(void (*fn)(const struct row *row))
-{
-	for (unsigned i = 0; i < 8; i++) {
-		const struct row row = {.workers = 1 + i % 2, .v6 = i / 2 % 2, .up = i / 4};
-
-		fn(&row);
-	}
-}
 
 static struct rig *rig_of(unsigned workers, const struct acl *acl)
 {
@@ -304,14 +291,6 @@ static const struct service counts[2] = {
 	},
 };
 
-static uint64_t counts_mask(const struct service *service)
-{
-	for (unsigned bit = 0; bit < SERVICES_MAX; bit++)
-		if (dispatch_order()->services[bit] == service)
-			return 1ull << bit;
-	return 0;
-}
-
 static void errors_service_row(const struct row *row)
 {
 	struct rig_flow flow = fragment_flow(row->v6, 53, 100);
@@ -325,7 +304,7 @@ static void errors_service_row(const struct row *row)
 		struct rig *rig = chain_rig_stopped(&conf);
 		struct rig_session s;
 
-		rig->conf.services |= counts_mask(&counts[i]);
+		rig->conf.services |= rig_service_mask(&counts[i]);
 		chain_session_add(rig, 0, NULL, &s);
 		visits = 0;
 		CU_ASSERT_EQUAL(chain_forwarded(rig, &s, !row->up, &flow, 0), 1);

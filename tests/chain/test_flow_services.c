@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "chain.h"
 #include "pipeline/pipeline.h"
+#include "rows.h"
 #include "worker/flows.h"
 #include "worker/mailbox.h"
 
@@ -90,30 +91,7 @@ static const struct service service_outside = {
 	.help = "for this test",
 };
 
-static uint64_t outside_mask(void)
-{
-	unsigned bit = 0;
-
-	while (dispatch_order()->services[bit] != &service_outside)
-		bit++;
-	return 1ull << bit;
-}
-
 // --- a rig -----------------------------------------------------------------------------------------------
-
-struct row {
-	unsigned workers;
-	bool v6, up;
-};
-
-static void rows_each(void (*fn)(const struct row *row))
-{
-	for (unsigned i = 0; i < 8; i++) {
-		const struct row row = {.workers = 1 + i % 2, .v6 = i / 2 % 2, .up = i / 4};
-
-		fn(&row);
-	}
-}
 
 // With a session of each worker.
 static struct rig *rig_open(const struct row *row, struct rig_session s[2])
@@ -128,7 +106,7 @@ static struct rig *rig_open(const struct row *row, struct rig_session s[2])
 	struct rig *rig = chain_rig_stopped(&conf);
 
 	memset(&seen, 0, sizeof(seen));
-	rig->conf.services |= outside_mask();
+	rig->conf.services |= rig_service_mask(&service_outside);
 	for (unsigned i = 0; i < 2; i++)
 		rig_session_add(rig, i, NULL, &s[i]);
 	rig_resolve(rig);
@@ -224,12 +202,12 @@ static void rewritten_row(const struct row *row)
 	struct rig_session s[2];
 	struct rig *rig = rig_open(row, s);
 	struct rig_flow flow = flow_of(row, 1000, 53), other = flow_of(row, 1001, 53);
-	uint64_t whole = outside_mask() | LIFE;
+	uint64_t whole = rig_service_mask(&service_outside) | LIFE;
 	uint32_t deadline;
 
 	flow.tos = TOS_OFF;
 	CU_ASSERT_EQUAL(chain_forwarded(rig, &s[0], row->up, &flow, 0), 1);
-	CU_ASSERT_EQUAL(newest(rig, &s[0])->chain, outside_mask());
+	CU_ASSERT_EQUAL(newest(rig, &s[0])->chain, rig_service_mask(&service_outside));
 	deadline = newest(rig, &s[0])->deadline;
 	flow.tos = 0;
 	clock_warp_ns(1000 * (int64_t)NS_PER_MS);

@@ -52,12 +52,6 @@ static void flows_end_rig(struct rig *rig)
 	rig_end(rig);
 }
 
-static void warp_ms(struct rig *rig, int64_t ms)
-{
-	clock_warp_ns(ms * (int64_t)NS_PER_MS);
-	rig_settle(rig);
-}
-
 static struct rig_flow udp(bool v6, uint16_t port)
 {
 	return (struct rig_flow){.proto = IPPROTO_UDP,
@@ -168,22 +162,22 @@ static void expiry_row(const struct row *row)
 	flow.proto = row->proto;
 	chain_session_add(rig, 0, NULL, &s);
 	chain_forwarded(rig, &s, row->up_first, &flow, 0);
-	warp_ms(rig, RIG_EMBRYONIC_MS - 1);
+	chain_warp_ms(rig, RIG_EMBRYONIC_MS - 1);
 	CU_ASSERT_EQUAL(used(rig), 1);
-	warp_ms(rig, 11);
+	chain_warp_ms(rig, 11);
 	CU_ASSERT_EQUAL(used(rig), 0);
 
 	for (unsigned i = 0; i < 3; i++) // one side alone extends it, too
-		warp_ms(rig, chain_forwarded(rig, &s, row->up_first, &flow, 0) * 4000);
+		chain_warp_ms(rig, chain_forwarded(rig, &s, row->up_first, &flow, 0) * 4000);
 	CU_ASSERT_EQUAL(used(rig), 1);
 	chain_forwarded(rig, &s, !row->up_first, &flow, row->workers - 1);
-	warp_ms(rig, ms - 1);
+	chain_warp_ms(rig, ms - 1);
 	CU_ASSERT_EQUAL(used(rig), 1);
 	chain_forwarded(rig, &s, row->up_first, &flow, 0); // past a turn of the wheel
-	warp_ms(rig, ms - 1);
+	chain_warp_ms(rig, ms - 1);
 	CU_ASSERT_EQUAL(used(rig), 1);
 	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_expired), 1);
-	warp_ms(rig, 11);
+	chain_warp_ms(rig, 11);
 	CU_ASSERT_EQUAL(used(rig), 0);
 	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_expired), 2);
 	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_made), 2);
@@ -226,7 +220,7 @@ static void limit_check(struct rig_conf *conf, unsigned passes, enum drop reason
 	CU_ASSERT_EQUAL(first_packets(rig, &s[0], 1000, passes), passes); // go on
 	if (reason == DROP_flow_session_full)
 		CU_ASSERT_EQUAL(first_packets(rig, &s[1], 1000, 5), 5); // another's
-	warp_ms(rig, RIG_EMBRYONIC_MS + 10);
+	chain_warp_ms(rig, RIG_EMBRYONIC_MS + 10);
 	CU_ASSERT_EQUAL(used(rig), 0);
 	CU_ASSERT_EQUAL(first_packets(rig, &s[0], 3000, passes), passes);
 	for (unsigned i = 0; i < 2; i++)
@@ -264,7 +258,7 @@ static void test_rate(void)
 	chain_session_add(rig, 0, NULL, &s);
 	for (unsigned i = 0; i < 200; i++) {
 		passed += first_packets(rig, &s, (uint16_t)(1000 + 4 * i), 4);
-		warp_ms(rig, 50);
+		chain_warp_ms(rig, 50);
 	}
 	CU_ASSERT_TRUE(passed >= 100 && passed <= 110); // ten seconds, and the burst
 	CU_ASSERT_EQUAL(rig_drops(rig, DROP_flow_rate), 800 - passed);
@@ -292,10 +286,10 @@ static void test_eviction(void)
 		chain_forwarded(rig, &s, true, &flows[i], 0);
 		if (i < 5)
 			chain_forwarded(rig, &s, false, &flows[i], 0);
-		warp_ms(rig, 300);
+		chain_warp_ms(rig, 300);
 	}
 	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_evicted), 0);
-	warp_ms(rig, 2000);
+	chain_warp_ms(rig, 2000);
 	chain_forwarded(rig, &s, true, &flows[0], 0); // used again: 1 is the least recent one now
 	for (unsigned i = 8; i < 10; i++) {
 		flows[i] = udp(false, (uint16_t)(1000 + i));
@@ -485,11 +479,7 @@ static const struct service service_seen;
 
 static unsigned seen_bit(void)
 {
-	unsigned bit = 0;
-
-	while (dispatch_order()->services[bit] != &service_seen)
-		bit++;
-	return bit;
+	return (unsigned)__builtin_ctzll(rig_service_mask(&service_seen));
 }
 
 static void seen_run(struct worker *w, struct pkt **pkts, unsigned n)
@@ -503,7 +493,7 @@ static void seen_run(struct worker *w, struct pkt **pkts, unsigned n)
 		seen.most = RTE_MAX(seen.most, ++record->visits);
 		seen.untold += seen.versions[pkts[i]->flow] != flow->version;
 		if (!(pkts[i]->flags & PKT_F_UP))
-			flow->chain &= ~(1ull << seen_bit());
+			flow->chain &= ~rig_service_mask(&service_seen);
 	}
 }
 
@@ -530,7 +520,7 @@ static void test_services(void)
 	memset(&seen, 0, sizeof(seen));
 	conf.extra = &service_seen;
 	rig = flows_rig(&conf);
-	rig->conf.services |= 1ull << seen_bit();
+	rig->conf.services |= rig_service_mask(&service_seen);
 	chain_session_add(rig, 0, NULL, &s);
 	for (unsigned i = 0; i < 3; i++)
 		CU_ASSERT_EQUAL(chain_forwarded(rig, &s, true, &flow, 0), 1);
@@ -542,14 +532,14 @@ static void test_services(void)
 	CU_ASSERT_EQUAL(seen.visits, 5);
 	CU_ASSERT_EQUAL(seen.most, 4);
 	CU_ASSERT_EQUAL(seen.made, 2);
-	warp_ms(rig, RIG_EMBRYONIC_MS + 10);
+	chain_warp_ms(rig, RIG_EMBRYONIC_MS + 10);
 	CU_ASSERT_EQUAL(seen.gone, 1);
 
 	// Rules that leave the service out and bring it back are told of it once more for nobody.
-	rig->conf.services &= ~(1ull << seen_bit());
+	rig->conf.services &= ~rig_service_mask(&service_seen);
 	rules_set(rig, &s, RIG_RQI);
 	CU_ASSERT_EQUAL(chain_forwarded(rig, &s, true, &flow, 0), 1);
-	rig->conf.services |= 1ull << seen_bit();
+	rig->conf.services |= rig_service_mask(&service_seen);
 	rules_set(rig, &s, RIG_ORDINARY);
 	CU_ASSERT_EQUAL(chain_forwarded(rig, &s, true, &flow, 0), 1);
 	CU_ASSERT_EQUAL(seen.visits, 6);

@@ -40,18 +40,9 @@ static const struct service nothing = {
 	.help = "for this test",
 };
 
-static unsigned nothing_bit(void)
-{
-	unsigned bit = 0;
-
-	while (bit < SERVICES_MAX && dispatch_order()->services[bit] != &nothing)
-		bit++;
-	return bit;
-}
-
 static uint64_t chain_with_nothing(void *ctx, bool up, unsigned needs)
 {
-	return service_chain(ctx, up, needs) | 1ull << nothing_bit();
+	return service_chain(ctx, up, needs) | rig_service_mask(&nothing);
 }
 
 // --- random packets --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "errors.h"
 #include "fragments.h"
 #include "pipeline/pipeline.h"
+#include "rows.h"
 #include "service/flow_handler.h"
 #include "worker/flows.h"
 #include "worker/nat_packet.h"
@@ -69,20 +70,6 @@ static const struct service service_gre = {
 };
 
 // --- a rig, and packets ----------------------------------------------------------------------------------
-
-struct row {
-	unsigned workers;
-	bool v6, up;
-};
-
-static void rows_each(void (*fn)(const struct row *row))
-{
-	for (unsigned i = 0; i < 8; i++) {
-		const struct row row = {.workers = 1 + i % 2, .v6 = i / 2 % 2, .up = i / 4};
-
-		fn(&row);
-	}
-}
 
 static struct rig *rig_of(const struct row *row, const struct service *extra, uint8_t handler,
 			  struct rig_session *s)

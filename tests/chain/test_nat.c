@@ -187,7 +187,7 @@ static void test_exhausted(void)
 			    0);                                               // has one
 	CU_ASSERT_NOT_EQUAL(go_up(rig, &s, IPPROTO_TCP, 9, server).bytes, 0); // of its own
 	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_blocks_taken), 2);
-	warp_ms(rig, RIG_EMBRYONIC_MS + 10);
+	chain_warp_ms(rig, RIG_EMBRYONIC_MS + 10);
 	CU_ASSERT_EQUAL(mappings(rig), 0);
 	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_nat_blocks_given), 2);
 	CU_ASSERT_NOT_EQUAL(go_up(rig, &s, IPPROTO_UDP, 9, server).bytes, 0);
@@ -215,7 +215,7 @@ static void test_eviction(void)
 	for (unsigned i = 0; i < 300; i++) {
 		CU_ASSERT_NOT_EQUAL(
 			go_up(rig, &s, IPPROTO_UDP, (uint16_t)(10000 + i), server).bytes, 0);
-		warp_ms(rig, 100);
+		chain_warp_ms(rig, 100);
 	}
 	CU_ASSERT_TRUE(rig_count(rig, COUNTER_flows_evicted) +
 			       rig_count(rig, COUNTER_flows_expired) >=
@@ -248,16 +248,16 @@ static void late_row(unsigned n_workers, uint8_t proto)
 
 	chain_session_add(rig, 0, NULL, &s);
 	outside = go_up(rig, &s, proto, 5000, server).from;
-	warp_ms(rig, LONG_MS - 1);
+	chain_warp_ms(rig, LONG_MS - 1);
 	CU_ASSERT_TRUE(end_eq(go_up(rig, &s, proto, 5000, server).from, outside));
-	warp_ms(rig, LONG_MS - 1);
+	chain_warp_ms(rig, LONG_MS - 1);
 	CU_ASSERT_EQUAL(go_down(rig, &s, proto, server, outside, 0).to.port, 5000);
-	warp_ms(rig, RIG_ESTABLISHED_MS - 1);
+	chain_warp_ms(rig, RIG_ESTABLISHED_MS - 1);
 	CU_ASSERT_EQUAL(go_down(rig, &s, proto, server, outside, 0).to.port, 5000);
-	warp_ms(rig, RIG_TCP_ESTABLISHED_MS + 10);
+	chain_warp_ms(rig, RIG_TCP_ESTABLISHED_MS + 10);
 	CU_ASSERT_EQUAL(mappings(rig), 0);
 	outside = go_up(rig, &s, proto, 5000, server).from;
-	warp_ms(rig, LONG_MS + 10);
+	chain_warp_ms(rig, LONG_MS + 10);
 	CU_ASSERT_EQUAL(go_down(rig, &s, proto, server, outside, 0).bytes, 0);
 	CU_ASSERT_EQUAL(mappings(rig), 0);
 	rig_session_del(rig, &s);
@@ -273,22 +273,22 @@ static void stranger_row(unsigned n_workers, uint8_t proto)
 
 	chain_session_add(rig, 0, NULL, &s);
 	outside = go_up(rig, &s, proto, 5000, server).from;
-	warp_ms(rig, LONG_MS - 3000);
+	chain_warp_ms(rig, LONG_MS - 3000);
 	for (unsigned i = 0; i < 4; i++) { // a flow of its own, that outlives the UE's
 		CU_ASSERT_EQUAL(go_down(rig, &s, proto, stranger, outside, 0).to.port, 5000);
-		warp_ms(rig, 1200);
+		chain_warp_ms(rig, 1200);
 	}
 	CU_ASSERT_EQUAL(mappings(rig), 1);
-	warp_ms(rig, 210);
+	chain_warp_ms(rig, 210);
 	CU_ASSERT_EQUAL(mappings(rig), 0);
 	CU_ASSERT_EQUAL(go_down(rig, &s, proto, stranger, outside, 0).bytes, 0);
 
 	outside = go_up(rig, &s, proto, 5000, server).from;
 	CU_ASSERT_EQUAL(go_down(rig, &s, proto, stranger, outside, 0).to.port, 5000);
 	CU_ASSERT_TRUE(end_eq(go_up(rig, &s, proto, 5000, stranger).from, outside));
-	warp_ms(rig, RIG_ESTABLISHED_MS - 1);
+	chain_warp_ms(rig, RIG_ESTABLISHED_MS - 1);
 	CU_ASSERT_EQUAL(go_down(rig, &s, proto, stranger, outside, 0).to.port, 5000);
-	warp_ms(rig, RIG_ESTABLISHED_MS - 1);
+	chain_warp_ms(rig, RIG_ESTABLISHED_MS - 1);
 	CU_ASSERT_EQUAL(rig_count(rig, COUNTER_flows_made), 4);
 	CU_ASSERT_EQUAL(mappings(rig), 1);
 	rig_session_del(rig, &s);
@@ -372,10 +372,10 @@ static void told_row(unsigned n_workers)
 		second = go_up(rig, &s, IPPROTO_UDP, (uint16_t)(20000 + 2 * i), server).from;
 	CU_ASSERT_EQUAL_FATAL(told.n, 2);
 	check_word(&told, &s, second, true, since);
-	warp_ms(rig, RIG_EMBRYONIC_MS - 100);
+	chain_warp_ms(rig, RIG_EMBRYONIC_MS - 100);
 	go_up(rig, &s, IPPROTO_UDP, 5000, server);
 	CU_ASSERT_EQUAL(told.n, 2);
-	warp_ms(rig, 200);
+	chain_warp_ms(rig, 200);
 	CU_ASSERT_EQUAL_FATAL(told.n, 3);
 	check_word(&told, &s, second, false, since);
 	rig_session_del(rig, &s);
@@ -594,7 +594,7 @@ static void test_own_errors(void)
 	ip4_sum_right(sent.ip);
 	packet_send(rig, &s, true, 0, &sent);
 	got = packet_recv(rig, false);
-	warp_ms(rig, 10); // errors are few at the start
+	chain_warp_ms(rig, 10); // errors are few at the start
 	CU_ASSERT_EQUAL(got.ip[IP4_BYTES], ICMP4_TYPE_TIME_EXCEEDED);
 	CU_ASSERT_EQUAL(got.to.addr, s.ue_v4.v4);
 	check_quote(&got, &sent);

@@ -402,14 +402,6 @@ static void end_session(struct model *m)
 	rig_settle(m->rig);
 }
 
-static int killed_result;
-
-static void killed(struct mail *mail, void *ctx)
-{
-	killed_result = mail->result;
-	free(mail);
-}
-
 static void kill_one(struct model *m)
 {
 	struct who who = draw_who();
@@ -423,18 +415,12 @@ static void kill_one(struct model *m)
 								 : remote_of(&who).port,
 		.v4 = {.ue = m->sessions[who.s].ue_v4.v4, .remote = remote_of(&who).addr}};
 	uint32_t number = flow_lookup(table, &key, false, flow_hash(table, &key));
-	struct mail *mail = mail_new(MAIL_FLOW_CLEAR, killed, NULL);
 
 	CU_ASSERT_EQUAL(number != 0, c->lives);
-	if (!mail || number == 0) {
-		free(mail);
+	if (number == 0)
 		return;
-	}
 	CU_ASSERT_EQUAL(table->flows[number].deadline, (uint32_t)c->deadline);
-	mail->flows.id = flow_id(table, w->id, number);
-	mail_post(w, mail);
-	rig_settle(m->rig);
-	CU_ASSERT_EQUAL(killed_result, 0);
+	CU_ASSERT_EQUAL(chain_flow_clear(m->rig, flow_id(table, w->id, number)), 0);
 	ends(m, c);
 }
 

@@ -123,9 +123,9 @@ static void shake(struct bed *b)
 // The port outside is the UE's so long from its last packet on: not shorter, and no more than 10 ms longer.
 static void goes_back_after(struct bed *b, int64_t ms)
 {
-	warp_ms(b->rig, ms - 1);
+	chain_warp_ms(b->rig, ms - 1);
 	CU_ASSERT_EQUAL(mappings(b->rig), 1);
-	warp_ms(b->rig, 11);
+	chain_warp_ms(b->rig, 11);
 	CU_ASSERT_EQUAL(mappings(b->rig), 0);
 	CU_ASSERT_EQUAL(rig_count(b->rig, COUNTER_nat_blocks_taken),
 			rig_count(b->rig, COUNTER_nat_blocks_given));
@@ -151,7 +151,7 @@ static void life_row(struct bed *b)
 	for (uint32_t i = 0; i < 4; i++) {
 		CU_ASSERT_TRUE(up(b, A, 1 + 400 * i, 1 + 400 * i, 400));
 		CU_ASSERT_TRUE(down(b, A, 1 + 400 * i, 401 + 400 * i, 400));
-		warp_ms(b->rig, 600000);
+		chain_warp_ms(b->rig, 600000);
 	}
 	CU_ASSERT_TRUE(down(b, A | F, 1601, 1601, 0));
 	stands(b, FLOW_TCP_CLOSING);
@@ -196,7 +196,7 @@ static void strangers_row(struct bed *b)
 	uint64_t n = 0;
 
 	shake(b);
-	warp_ms(b->rig, 1000);
+	chain_warp_ms(b->rig, 1000);
 	for (unsigned i = 0; i < RTE_DIM(flags); i++) {
 		CU_ASSERT_FALSE(down(b, flags[i], FAR, 1, 10));
 		CU_ASSERT_EQUAL(rig_drops(b->rig, DROP_tcp_out_of_window), ++n);
@@ -244,10 +244,10 @@ static void unanswered_row(struct bed *b)
 	for (unsigned answered = 0; answered < 2; answered++) {
 		b->server = end_of(RIG_SERVER, 443);
 		shake(b);
-		warp_ms(b->rig, RIG_TCP_ESTABLISHED_MS - 10);
+		chain_warp_ms(b->rig, RIG_TCP_ESTABLISHED_MS - 10);
 		for (unsigned i = 0; i < 4; i++) {
 			CU_ASSERT_TRUE(down_from(b, opener, S, 0, 0, 0));
-			warp_ms(b->rig, 1000);
+			chain_warp_ms(b->rig, 1000);
 		}
 		CU_ASSERT_EQUAL(mappings(b->rig), 1); // by this flow alone
 		b->server = opener;
@@ -292,7 +292,7 @@ static void parts_row(struct bed *b)
 	p = segment(true, ue_end(&b->s, UE_PORT), b->server, A, 1201, 1001, 900);
 	packet_send(b->rig, &b->s, true, 0, &p);
 	got = packet_recv(b->rig, true);
-	warp_ms(b->rig, 1000);
+	chain_warp_ms(b->rig, 1000);
 	error = error_of(router, &got, 1000);
 	packet_send(b->rig, &b->s, false, 0, &error);
 	got = packet_recv(b->rig, false);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "chain.h"
 #include "pipeline/pipeline.h"
+#include "rows.h"
 #include "rules/acl.h"
 #include "service/flow_handler.h"
 #include "worker/flows.h"
@@ -18,11 +19,6 @@
 enum { PLAIN, LISTED, CHECKED, NONE }; // the network instances, in the rig's order
 
 #define LIFE SERVICE_MASK(l4_lifecycle)
-
-struct row {
-	unsigned workers;
-	bool v6, up;
-};
 
 struct bed {
 	struct row row;
@@ -142,23 +138,8 @@ static const struct flow *line_of(struct bed *b, unsigned ni)
 	return &flows->table.flows[flows->sessions[b->s[ni].slot.index].first];
 }
 
-static void warp_ms(struct bed *b, int64_t ms)
-{
-	clock_warp_ns(ms * (int64_t)NS_PER_MS);
-	rig_settle(b->rig);
-}
-
 #define ALL ((1u << RIG_NIS) - 1)
 #define BUT(ni) (ALL & ~(1u << (ni)))
-
-static void rows_each(void (*fn)(const struct row *row))
-{
-	for (unsigned i = 0; i < 8; i++) {
-		const struct row row = {.workers = 1 + i % 2, .v6 = i / 2 % 2, .up = i / 4};
-
-		fn(&row);
-	}
-}
 
 // Which services each has, and what the list of one says.
 static void services_row(const struct row *row)
@@ -177,7 +158,7 @@ static void services_row(const struct row *row)
 	CU_ASSERT_EQUAL(burst(&b, row->up, &denied), BUT(LISTED));
 	CU_ASSERT_EQUAL(rig_drops(b.rig, DROP_acl_denied), 1);
 	CU_ASSERT_EQUAL(line_of(&b, LISTED)->chain, LIFE | SERVICE_MASK(acl));
-	warp_ms(&b, LONG_MS + 10);
+	chain_warp_ms(b.rig, LONG_MS + 10);
 	CU_ASSERT_EQUAL(burst(&b, row->up, &tcp), BUT(CHECKED)); // it has none of the flags of TCP
 	CU_ASSERT_EQUAL(line_of(&b, CHECKED)->chain, SERVICE_MASK(tcp_check));
 	CU_ASSERT_EQUAL(used(&b, NONE), 0);
@@ -209,17 +190,17 @@ static void limits_row(const struct row *row)
 	CU_ASSERT_EQUAL(used(&b, LISTED), 4);
 	CU_ASSERT_EQUAL(used(&b, CHECKED), 2);
 
-	warp_ms(&b, SHORT_MS - 1);
+	chain_warp_ms(b.rig, SHORT_MS - 1);
 	CU_ASSERT_EQUAL(used(&b, LISTED), 4);
-	warp_ms(&b, 11);
+	chain_warp_ms(b.rig, 11);
 	CU_ASSERT_EQUAL(used(&b, LISTED), 0);
-	warp_ms(&b, RIG_EMBRYONIC_MS - SHORT_MS - 11);
+	chain_warp_ms(b.rig, RIG_EMBRYONIC_MS - SHORT_MS - 11);
 	CU_ASSERT_EQUAL(used(&b, PLAIN), 3);
-	warp_ms(&b, 11);
+	chain_warp_ms(b.rig, 11);
 	CU_ASSERT_EQUAL(used(&b, PLAIN), 0);
-	warp_ms(&b, LONG_MS - RIG_EMBRYONIC_MS - 11);
+	chain_warp_ms(b.rig, LONG_MS - RIG_EMBRYONIC_MS - 11);
 	CU_ASSERT_EQUAL(used(&b, CHECKED), 2);
-	warp_ms(&b, 11);
+	chain_warp_ms(b.rig, 11);
 	CU_ASSERT_EQUAL(used(&b, CHECKED), 0);
 	CU_ASSERT_EQUAL(burst(&b, row->up, &udp), ALL); // there is room again
 	bed_close(&b);
@@ -257,7 +238,7 @@ static void moved_row(const struct row *row)
 	CU_ASSERT_EQUAL(used(&b, PLAIN), 2);
 	CU_ASSERT_EQUAL(flow_profile_of(line_of(&b, PLAIN)), LISTED);
 	CU_ASSERT_EQUAL(flows_of(&b, PLAIN)->profiles[PLAIN].used, 0);
-	warp_ms(&b, SHORT_MS + 10); // embryonic ones live as long as the new one says
+	chain_warp_ms(b.rig, SHORT_MS + 10); // embryonic ones live as long as the new one says
 	CU_ASSERT_EQUAL(used(&b, PLAIN), 0);
 
 	move(&b, LISTED, PLAIN); // and back, out of the list's reach

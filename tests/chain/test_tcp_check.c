@@ -9,6 +9,7 @@
 #include "fragments.h"
 #include "packet/tcp.h"
 #include "pipeline/pipeline.h"
+#include "rows.h"
 #include "session/tcp_conn.h"
 #include "worker/flows.h"
 
@@ -21,13 +22,8 @@
 #define FIRST_DOWN 5000u
 #define SERVICES_TCP (SERVICE_MASK(flow) | SERVICE_MASK(l4_lifecycle) | SERVICE_MASK(tcp_check))
 
-struct row {
-	unsigned workers;
-	bool v6, up; // up: the UE opens
-};
-
 struct bed {
-	struct row row;
+	struct row row; // up: the UE opens
 	struct rig *rig;
 	struct rig_session session;
 	struct rig_flow flow;
@@ -61,15 +57,6 @@ static void bed_close(struct bed *b)
 	rig_end(b->rig);
 }
 
-static void rows_each(void (*fn)(const struct row *row))
-{
-	for (unsigned i = 0; i < 8; i++) {
-		const struct row row = {.workers = 1 + i % 2, .v6 = i / 2 % 2, .up = i / 4};
-
-		fn(&row);
-	}
-}
-
 static struct flows *flows_of(const struct bed *b)
 {
 	return &b->rig->control.workers[b->session.slot.owner]->flows;
@@ -92,12 +79,6 @@ static enum conn_state state_of(const struct bed *b)
 						  sizeof(*conn));
 
 	return conn->state;
-}
-
-static void warp_ms(struct bed *b, int64_t ms)
-{
-	clock_warp_ns(ms * (int64_t)NS_PER_MS);
-	rig_settle(b->rig);
 }
 
 // --- segments --------------------------------------------------------------------------------------------
@@ -213,9 +194,9 @@ static void shake(struct bed *b)
 // The flow ends so long after its last packet: not before, and no later than 10 ms after.
 static void ends_after(struct bed *b, int64_t ms)
 {
-	warp_ms(b, ms - 1);
+	chain_warp_ms(b->rig, ms - 1);
 	CU_ASSERT_EQUAL(flows_of(b)->table.used, 1);
-	warp_ms(b, 11);
+	chain_warp_ms(b->rig, 11);
 	CU_ASSERT_EQUAL(flows_of(b)->table.used, 0);
 }
 
@@ -237,7 +218,7 @@ static void life_row(const struct row *row)
 	for (uint32_t i = 0; i < 20; i++) { // past where numbers wrap, and a turn of the wheel
 		CU_ASSERT_TRUE(passes_with(&b, 0, A, 1 + 500 * i, 1 + 500 * i, &data, DROP_NONE));
 		CU_ASSERT_TRUE(passes_with(&b, 1, A, 1 + 500 * i, 501 + 500 * i, &data, DROP_NONE));
-		warp_ms(&b, 60000);
+		chain_warp_ms(b.rig, 60000);
 	}
 	CU_ASSERT_TRUE(passes(&b, 1, A | F, 10001, 10001));
 	stands(&b, CONN_OTHER_CLOSED, FLOW_TCP_CLOSING);
@@ -267,7 +248,7 @@ static void times_row(const struct row *row)
 
 	bed_open(&b, row, true);
 	passes(&b, 0, S, 0, 0);
-	warp_ms(&b, 3000);
+	chain_warp_ms(b.rig, 3000);
 	passes(&b, 0, S, 0, 0); // once more
 	ends_after(&b, RIG_EMBRYONIC_MS);
 
@@ -276,13 +257,13 @@ static void times_row(const struct row *row)
 	ends_after(&b, RIG_EMBRYONIC_MS);
 
 	shake(&b);
-	warp_ms(&b, RIG_TCP_ESTABLISHED_MS - 1);
+	chain_warp_ms(b.rig, RIG_TCP_ESTABLISHED_MS - 1);
 	passes(&b, 1, A, 1, 1);
 	ends_after(&b, RIG_TCP_ESTABLISHED_MS);
 
 	shake(&b);
 	passes(&b, 0, A | F, 1, 1);
-	warp_ms(&b, RIG_TCP_CLOSING_MS - 1);
+	chain_warp_ms(b.rig, RIG_TCP_CLOSING_MS - 1);
 	passes(&b, 1, A, 1, 2); // half closed, and used
 	ends_after(&b, RIG_TCP_CLOSING_MS);
 
@@ -330,7 +311,7 @@ static void off_path_row(const struct row *row)
 	bed_open(&b, row, true);
 	shake(&b);
 	deadline = line_of(&b)->deadline;
-	warp_ms(&b, 1000);
+	chain_warp_ms(b.rig, 1000);
 	for (unsigned i = 0; i < RTE_DIM(far); i++)
 		for (unsigned side = 0; side < 2; side++) {
 			CU_ASSERT_TRUE(passes(&b, side, S, far[i], 0));
@@ -431,9 +412,9 @@ static void middle_row(const struct row *row)
 	CU_ASSERT_FALSE(passes_with(&b, 1, A | F, 5000, 1000000, &none, DROP_tcp_not_begun));
 	CU_ASSERT_FALSE(passes_with(&b, 1, R, 5000, 0, &none, DROP_tcp_not_begun));
 	stands(&b, CONN_NEW, FLOW_EMBRYONIC);
-	warp_ms(&b, 4000);
+	chain_warp_ms(b.rig, 4000);
 	CU_ASSERT_FALSE(passes_with(&b, 0, A, 1000000, 5000, &none, DROP_tcp_not_begun));
-	warp_ms(&b, RIG_EMBRYONIC_MS - 4000 + 10); // what is refused does not keep a flow
+	chain_warp_ms(b.rig, RIG_EMBRYONIC_MS - 4000 + 10); // what is refused does not keep a flow
 	CU_ASSERT_EQUAL(flows_of(&b)->table.used, 0);
 	shake(&b);
 	bed_close(&b);
