@@ -7,6 +7,9 @@
 // announcements (gratuitous ARP, unsolicited neighbour advertisement) stay with the kernel and are
 // copied to the daemon. One VLAN tag is looked through. Unicast IP to another MAC is not ours.
 //
+// Whose an address is says a map; of the first few, which are most packets', rows that are compared here
+// (steer_quick.h).
+//
 // The names xsk_def_prog, xsks_map and xsk_prog_version make libxdp take the program for its own,
 // so that several sockets can join it (see backend_af_xdp.c).
 
@@ -54,6 +57,11 @@ struct nd {
 	__u8 target[16];
 };
 
+union steer_to {
+	__u8 bytes[16];
+	__u64 words[2];
+};
+
 #define ARP_BYTES (sizeof(struct ethhdr) + sizeof(struct arp_ip4))
 #define ND_BYTES                                                                                   \
 	(sizeof(struct ethhdr) + sizeof(struct ipv6hdr) + sizeof(struct nd) + ND_OPTION_BYTES)
@@ -96,6 +104,7 @@ struct {
 } copies SEC(".maps");
 
 const volatile __u8 own_mac[6] = {0};
+struct steer_quick quick; // written by the daemon while the program runs
 
 __uint(xsk_prog_version, 1) SEC("xdp_metadata");
 
@@ -115,6 +124,17 @@ static __always_inline bool is_ue(__be16 vlan, const __u8 *addr)
 
 	__builtin_memcpy(key.addr, addr, sizeof(key.addr));
 	return bpf_map_lookup_elem(&ue_prefixes, &key);
+}
+
+// Whose a destination is: of the first rows without asking a map. STEER_ flags; 0: the host's.
+static __always_inline __u32 owner(__be16 vlan, const union steer_to *to)
+{
+	__u32 flags = steer_quick_find(&quick, vlan, to->words);
+
+	if (flags)
+		return flags;
+	flags = local_flags(vlan, to->bytes);
+	return flags ? flags : is_ue(vlan, to->bytes) ? STEER_UE : 0;
 }
 
 static __always_inline void map_v4(__u8 *mapped, const void *v4)
@@ -157,17 +177,15 @@ static __always_inline enum verdict arp_verdict(const struct frame *f)
 static __always_inline enum verdict ip4_verdict(const struct frame *f)
 {
 	struct iphdr *ip = f->l3;
-	__u8 to[16];
+	union steer_to to;
 	__u32 flags;
 
 	if ((void *)(ip + 1) > f->end || !f->to_us)
 		return STAY;
-	map_v4(to, &ip->daddr);
-	flags = local_flags(f->vlan, to);
-	if (flags & STEER_OWN)
+	map_v4(to.bytes, &ip->daddr);
+	flags = owner(f->vlan, &to);
+	if (flags & (STEER_OWN | STEER_UE))
 		return UP;
-	if (!flags)
-		return is_ue(f->vlan, to) ? UP : STAY;
 	if (!(flags & STEER_GTPU) || ip->protocol != IPPROTO_UDP)
 		return STAY;
 	if (ip->frag_off & bpf_htons(IP4_FRAGMENT))
@@ -204,7 +222,7 @@ static __always_inline enum verdict nd_verdict(const struct frame *f, const stru
 static __always_inline enum verdict ip6_verdict(const struct frame *f)
 {
 	struct ipv6hdr *ip = f->l3;
-	__u8 to[16];
+	union steer_to to;
 	__u32 flags;
 
 	if ((void *)(ip + 1) > f->end)
@@ -216,12 +234,10 @@ static __always_inline enum verdict ip6_verdict(const struct frame *f)
 	}
 	if (!f->to_us)
 		return STAY;
-	__builtin_memcpy(to, &ip->daddr, sizeof(to));
-	flags = local_flags(f->vlan, to);
-	if (flags & STEER_OWN)
+	__builtin_memcpy(&to, &ip->daddr, sizeof(to));
+	flags = owner(f->vlan, &to);
+	if (flags & (STEER_OWN | STEER_UE))
 		return UP;
-	if (!flags)
-		return is_ue(f->vlan, to) ? UP : STAY;
 	if (!(flags & STEER_GTPU))
 		return STAY;
 	if (ip->nexthdr == NEXTHDR_FRAG) {

@@ -17,10 +17,10 @@
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
 
-#include <steer.skel.h>
-
 #include "base/log.h"
-#include "port/steer_map.h"
+#include "port/steer_quick.h"
+
+#include <steer.skel.h> // has a struct of steer_map.h
 
 #define EVICT_TRIES 40
 #define EVICT_WAIT_NS 75000000 // 3 s in all
@@ -30,6 +30,7 @@ static_assert(sizeof(struct steer_prefix) == 24, "a trie key without hidden padd
 
 struct steer {
 	struct steer_skel *skel;
+	struct steer_quick_list quick;
 	struct ring_buffer *copies;
 	int index;
 	int link;        // -1: not attached
@@ -96,6 +97,7 @@ int steer_open(const struct netdev *netdev, struct steer **ret_steer, struct por
 			  netdev->name, strerror(-ret));
 		goto fail;
 	}
+	steer->quick.shown = &steer->skel->bss->quick;
 	steer->copies = ring_buffer__new(bpf_map__fd(steer->skel->maps.copies), copy_one, steer,
 					 NULL);
 	if (!steer->copies) {
@@ -201,33 +203,50 @@ static struct steer_prefix prefix_key(uint16_t vlan, const struct prefix *prefix
 
 int steer_addr_set(struct steer *steer, uint16_t vlan, const struct addr *addr, uint32_t flags)
 {
+	struct bpf_map *map = steer->skel->maps.local_addrs;
 	struct steer_addr key = addr_key(vlan, addr);
+	uint32_t before;
+	bool known = !bpf_map__lookup_elem(map, &key, sizeof(key), &before, sizeof(before), 0);
+	int ret = bpf_map__update_elem(map, &key, sizeof(key), &flags, sizeof(flags), BPF_ANY);
 
-	return bpf_map__update_elem(steer->skel->maps.local_addrs, &key, sizeof(key), &flags,
-				    sizeof(flags), BPF_ANY);
+	if (!ret)
+		(known ? steer_quick_addr_change : steer_quick_addr_add)(&steer->quick, &key,
+									 flags);
+	return ret;
 }
 
 int steer_addr_del(struct steer *steer, uint16_t vlan, const struct addr *addr)
 {
 	struct steer_addr key = addr_key(vlan, addr);
+	int ret = bpf_map__delete_elem(steer->skel->maps.local_addrs, &key, sizeof(key), 0);
 
-	return bpf_map__delete_elem(steer->skel->maps.local_addrs, &key, sizeof(key), 0);
+	if (!ret)
+		steer_quick_addr_del(&steer->quick, &key);
+	return ret;
 }
 
 int steer_prefix_set(struct steer *steer, uint16_t vlan, const struct prefix *prefix)
 {
 	struct steer_prefix key = prefix_key(vlan, prefix);
 	uint32_t one = 1;
+	int ret = bpf_map__update_elem(steer->skel->maps.ue_prefixes, &key, sizeof(key), &one,
+				       sizeof(one), BPF_NOEXIST);
 
-	return bpf_map__update_elem(steer->skel->maps.ue_prefixes, &key, sizeof(key), &one,
-				    sizeof(one), BPF_ANY);
+	if (ret == -EEXIST)
+		return 0;
+	if (!ret)
+		steer_quick_prefix_add(&steer->quick, &key);
+	return ret;
 }
 
 int steer_prefix_del(struct steer *steer, uint16_t vlan, const struct prefix *prefix)
 {
 	struct steer_prefix key = prefix_key(vlan, prefix);
+	int ret = bpf_map__delete_elem(steer->skel->maps.ue_prefixes, &key, sizeof(key), 0);
 
-	return bpf_map__delete_elem(steer->skel->maps.ue_prefixes, &key, sizeof(key), 0);
+	if (!ret)
+		steer_quick_prefix_del(&steer->quick, &key);
+	return ret;
 }
 
 int steer_copies_fd(const struct steer *steer)

@@ -15,10 +15,14 @@
 #define STEER_VLAN_BITS 16
 #define STEER_V4_BITS 96 // bits before the IPv4 address in its mapped form
 
+#define STEER_QUICK_ROWS 8
+
 // Value in local_addrs.
 #define STEER_OWN 1u    // Sluice's alone: everything to it goes up
 #define STEER_SHARED 2u // the host's too: it keeps what is not GTP-U
 #define STEER_GTPU 4u   // shared, and GTP-U goes up
+// Of a UE prefix, among the quick rows: everything goes up.
+#define STEER_UE 8u
 
 struct steer_addr {
 	__be16 vlan;
@@ -37,3 +41,37 @@ struct steer_copy {
 	__u32 len;
 	__u8 frame[STEER_COPY_BYTES];
 };
+
+// The first few addresses and prefixes once more, to be compared without a call to a map (steer_quick.h).
+struct steer_quick_row {
+	__u64 addr[2], mask[2];
+	__u32 flags; // 0: the row is not used
+	__be16 vlan;
+	__u16 zero;
+};
+
+struct steer_quick {
+	__u32 change; // odd while rows are written
+	__u32 zero;
+	struct steer_quick_row rows[STEER_QUICK_ROWS];
+};
+
+// The flags of the first row that `addr` is of; 0: none, or they are being written, and the maps know.
+// Loads must keep their order, as they do on x86.
+static inline __attribute__((always_inline)) __u32 steer_quick_find(
+	const volatile struct steer_quick *quick, __be16 vlan, const __u64 addr[2])
+{
+	__u32 change = quick->change, flags = 0;
+
+	if (change & 1)
+		return 0;
+#pragma GCC unroll 8
+	for (int i = 0; i < STEER_QUICK_ROWS && !flags; i++) {
+		const volatile struct steer_quick_row *row = &quick->rows[i];
+
+		if (!((addr[0] ^ row->addr[0]) & row->mask[0]) &&
+		    !((addr[1] ^ row->addr[1]) & row->mask[1]) && vlan == row->vlan)
+			flags = row->flags;
+	}
+	return quick->change == change ? flags : 0;
+}

@@ -24,6 +24,7 @@ PEER, PEER6 = "192.0.2.2", "2001:db8::2"
 UE, UE6 = "10.45.0.7", "2001:db8:45::7"
 OTHER, OTHER6 = "198.51.100.1", "2001:db8:99::1"
 ADDRS = f"addr={OURS},addr={OURS6},addr={SHARED},addr={SHARED6}"
+MANY = "".join(f"addr=203.0.113.{number}," for number in range(1, 9))
 USER = 65534
 CAPS = {"af_xdp": "+net_raw,+net_admin,+bpf,+ipc_lock", "af_packet": "+net_raw,+net_admin"}
 MODES = ("af_xdp", "af_packet")
@@ -200,11 +201,15 @@ def cases(bed):
     ]
 
 
+@pytest.mark.parametrize("before", ["", MANY], ids=["few", "many"])
 @pytest.mark.parametrize("caps", [None, CAPS["af_xdp"]], ids=["root", "user"])
 @pytest.mark.parametrize("xdp", ["native", "generic"])
-def test_steering(bed, xdp, caps):
-    """Sluice's packets go up and only those; the host keeps the rest, and answers its pings."""
-    with bed.probe(f"n3,n6,{ADDRS},xdp={xdp}", caps=caps) as probe:
+def test_steering(bed, xdp, caps, before):
+    """Sluice's packets go up and only those; the host keeps the rest, and answers its pings.
+
+    Whether few addresses are in use, which the XDP program compares at once, or more than it can.
+    """
+    with bed.probe(f"n3,n6,{before}{ADDRS},xdp={xdp}", caps=caps) as probe:
         assert f"{xdp} XDP" in probe.ask("describe 0", "n3:")
         assert probe.ask("ue 0 10.45.0.0/16") == "ue 0"
         assert probe.ask("ue 0 2001:db8:45::/48") == "ue 0"
