@@ -65,9 +65,14 @@ static const char *carrier_str(bool carrier)
 bool cmd_show_interfaces(struct call *call)
 {
 	static const char *const columns[] = {
-		"name",      "device",    "mode",       "roles",      "addresses",
-		"carrier",   "mtu",       "rx_packets", "tx_packets", "rx_missed",
-		"rx_errors", "tx_errors", "rx_no_mbuf", NULL,
+		"name",       "device",
+		"mode",       "roles",
+		"addresses",  "carrier",
+		"mtu",        "rx_packets",
+		"tx_packets", "rx_missed",
+		"rx_errors",  "tx_errors",
+		"rx_no_mbuf", "netdev_rx_dropped",
+		NULL,
 	};
 	const struct ctl_view *view = call->view;
 	struct reply *r = &call->reply;
@@ -94,6 +99,7 @@ bool cmd_show_interfaces(struct call *call)
 		reply_uint(r, NULL, n.rx_errors);
 		reply_uint(r, NULL, n.tx_errors);
 		reply_uint(r, NULL, n.rx_no_mbuf);
+		reply_uint(r, NULL, n.netdev_rx_dropped);
 	}
 	reply_table_close(r);
 	reply_object_close(r);

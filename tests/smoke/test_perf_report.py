@@ -20,7 +20,7 @@ import measure  # noqa: E402
 import native  # noqa: E402
 import sample  # noqa: E402
 
-SHORT = ("--modes", "af_packet,virtio_user", "--sizes", "64", "--seconds", "0.6", "--loss", "30",
+SHORT = ("--modes", "af_packet,virtio_user", "--sizes", "64", "--turns", "1", "--seconds", "0.6", "--loss", "30",
          "--precision", "50", "--windows", "1", "--sessions", "64,128", "--ues", "20",
          "--flows", "16384,32768", "--standing", "200", "--periods", "2", "--churn", "50", "--no-imix")
 SCALE = ("--scale", "2000", "--scale-churn", "200", "--scale-pps", "20000", "--scale-trial", "0.5",
@@ -62,6 +62,10 @@ def test_figures_are_the_measured_ones(report):
         for load in row["latency_us"]:
             assert load["cpu"] is None or load["cpu"]["cycles_per_packet"] > 0
         assert mode["ndr"]["memory_kb"] > 1000
+        turn, = mode["turns"]
+        assert turn["pps"] > 0 and turn["wrong"] == 0 and 0 <= turn["cpu"]["idle_percent"] < 100
+        for value in (f"{turn['pps']:,.0f}", f"{turn['io_pps']:,.0f}", f"{turn['pps'] / turn['io_pps']:.2f}"):
+            assert f">{value} ({value} to {value})<" in text
     for row in results["cost"]["rows"]:
         assert f"{row['cycles_median']:.0f} (" in text
     for what, least, most in (("pdrs", 2, 120), ("filters", 1, 16), ("flows", 16384, 32768)):
@@ -100,11 +104,14 @@ def test_loss_is_explained(lost, drops, before, lost_by, unexplained):
 
 
 def test_drops_have_names():
-    """Those of all workers together, and what no worker got beside them."""
+    """Those of all workers together, and what no worker got beside them, once each."""
     workers = [{"drops": {"tx_full": 2, "no_pdr": 0}}, {"drops": {"tx_full": 1, "not_ip": 4}}]
-    interfaces = [{"name": "n3", "rx_missed": 5, "rx_no_mbuf": 0}, {"name": "n6", "rx_missed": 0, "rx_no_mbuf": 7}]
+    interfaces = [{"name": "n3", "rx_missed": 5, "rx_no_mbuf": 0, "netdev_rx_dropped": 6},
+                  {"name": "n6", "rx_missed": 0, "rx_no_mbuf": 7, "netdev_rx_dropped": 0},
+                  {"name": "n9", "rx_missed": 2, "rx_no_mbuf": 0, "netdev_rx_dropped": 1}]
     assert sample.drops_of(workers, interfaces) == {
-        "tx_full": 3, "not_ip": 4, "rx_missed of n3": 5, "rx_no_mbuf of n6": 7}
+        "tx_full": 3, "not_ip": 4, "rx_missed of n3": 5, "rx_no_mbuf of n6": 7, "netdev_rx_dropped of n3": 1,
+        "rx_missed of n9": 2}
 
 
 def test_scale(tmp_path):

@@ -15,7 +15,7 @@ import tempfile
 from kit import bench, topology
 from kit.daemon import Daemon, binary, resident_kb
 from kit.netns import Net
-from sample import Sampler, drops_of
+from sample import EVERY_S, Sampler, drops_of
 
 IDLE_CLASS = ("chrt", "--idle", "0")  # runs when nothing else wants the CPU
 TRAFFIC_WAIT_S = 30  # in mode virtio_user the daemon starts after the traffic side
@@ -24,12 +24,15 @@ GROWTH_SESSIONS = "65536"
 GROWTH = {"pdrs": ("--work", "W", "--pdrs", "2,4,8,16,32,64,120"),
           "filters": ("--work", "W", "--filters", "1,2,4,8,16"),
           "flows": ("--work", "W+flow")}
+OVERLOAD_PPS = "20000000"  # more than the traffic side can send in any mode
+OVERLOAD_PERIODS = "3"  # of a second
+TURN_SAMPLE_S = 0.9  # seldom, since the traffic side shares the CPU with who is asked
 MORE_SESSIONS = 4096  # that come and go beside those that stand
 NAMESPACE = re.compile(r"sluice-\d+-\d+-(\w+)")  # shown by its label alone
 
 
 def explain_loss(found, before):
-    """Which drops of the daemon account for what a steady rate lost; `before` were those until it began."""
+    """Which drops account for what a steady rate lost; `before` were those until it began."""
     found["lost_by"] = {name: number - before.get(name, 0) for name, number in found["drops"].items()
                         if number > before.get(name, 0)}
     found["lost_unexplained"] = max(0, found["lost"] - sum(found["lost_by"].values()))
@@ -80,13 +83,13 @@ class Measure:
                 str(o.precision), "--ues", str(o.ues), "--wait", str(TRAFFIC_WAIT_S)]
 
     @contextlib.contextmanager
-    def _daemon(self, upf, mode, folder, **more):
+    def _daemon(self, upf, mode, folder, sample_s=EVERY_S, **more):
         def configured(control_socket):
             return bench.configuration(mode, control_socket, **more)
 
         daemon = Daemon(upf, folder, configured)
         self._note(daemon.command(), "upf")
-        with daemon, Sampler(daemon) as sampler:
+        with daemon, Sampler(daemon, sample_s) as sampler:
             yield daemon, sampler
 
     @contextlib.contextmanager
@@ -98,7 +101,9 @@ class Measure:
     def _traffic(self, mode, forwarder, engine, words, under=(), **more):
         """Runs an engine with traffic against who forwards: (what it said, daemon's memory, sampler).
 
-        `under` are the words of a program that the traffic side is started by. What the daemon dropped in all, by name, is with what it said; leaving it checks its accounts.
+        `under` are the words of a program that the traffic side is started by. What was dropped in all, by
+        name, by the daemon and on the way to it and back, is with what it said; leaving it checks the daemon's
+        accounts.
         """
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -116,8 +121,9 @@ class Measure:
                 raise RuntimeError(f"{shlex.join(words)}: {err.strip()[-500:]}")
             found = json.loads(out)
             if daemon:
-                found["drops"] = drops_of(daemon.ctl("show", "counters")["workers"],
-                                          daemon.ctl("show", "interfaces")["interfaces"])
+                found["drops"] = {**drops_of(daemon.ctl("show", "counters")["workers"],
+                                             daemon.ctl("show", "interfaces")["interfaces"]),
+                                  **bench.side_drops(gen, mode)}
             return found, resident_kb(daemon) if daemon else None, sampler
 
     def io_forward(self, mode):
@@ -138,6 +144,23 @@ class Measure:
                 load["cpu"] = sampler.used(trial["start_s"], trial["end_s"])
         found["memory_kb"] = memory
         return found
+
+    def in_turns(self, mode):
+        """What testpmd and the daemon carry of more than can be sent, in turns: a row for each turn.
+
+        One run has rates that another does not have, by where its memory came to lie and what else the host
+        did; of several, each beside the other's, the middle is of use.
+        """
+        words = ["--json", "--pps", OVERLOAD_PPS, "--periods", OVERLOAD_PERIODS, "--ues", str(self.options.ues),
+                 "--wait", str(TRAFFIC_WAIT_S), "--loss", "100"]
+        rows = []
+        for _ in range(self.options.turns):
+            forward = self._traffic(mode, self._testpmd, "soak", [*words, "--forwarder", "io"])[0]
+            found, _, sampler = self._traffic(mode, self._daemon, "soak", words, sample_s=TURN_SAMPLE_S)
+            used = sampler.used(found["periods"][0]["start_s"], found["periods"][-1]["end_s"])
+            rows.append({"io_pps": forward["received_pps"], "pps": found["received_pps"], "cpu": used,
+                         "wrong": forward["wrong"] + found["wrong"]})
+        return rows
 
     def soak(self, mode, pps):
         """A steady rate for a while, with sessions that come and go."""

@@ -39,6 +39,7 @@ def arguments(words):
         "daemon's two ports, and of the traffic side's, with cables to them")
     add("--sizes", default="64,512,1518", help="bytes of users' frames")
     add("--imix", action=argparse.BooleanOptionalAction, default=True, help="also a mix of sizes")
+    add("--turns", type=int, default=5, help="of testpmd and the daemon under overload, in each mode")
     add("--seconds", type=float, default=1.5, help="of a trial")
     add("--loss", type=float, default=0.0, help="percent that a trial may lose")
     add("--precision", type=float, default=5, help="percent, of the search")
@@ -90,9 +91,12 @@ def measure_modes(measure):
         forward = measure.io_forward(mode)
         io_pps = forward["rows"][0]["pps"]
         say(f"{mode}: {io_pps:,.0f} packets a second; now the daemon")
-        found[mode] = {"io": forward, "ndr": measure.ndr(mode, io_pps)}
+        found[mode] = {"io": forward, "ndr": measure.ndr(mode, io_pps), "turns": []}
         for row in found[mode]["ndr"]["rows"]:
             say(f"{mode}: frames of {row['frame']}: {row['pps']:,.0f} packets a second")
+        if measure.options.turns:
+            say(f"{mode}: testpmd and the daemon in turns, under overload")
+            found[mode]["turns"] = measure.in_turns(mode)
     return found
 
 
@@ -131,7 +135,8 @@ def wrong_of(results):
         return results["scale"]["wrong"]
     faults = [found["faults"] for mode in results["modes"].values()
               for found in (mode["ndr"], mode["io"])]
-    return results["soak"]["wrong"] + sum(n for row in faults for name, n in row.items()
+    in_turns = sum(turn["wrong"] for mode in results["modes"].values() for turn in mode["turns"])
+    return results["soak"]["wrong"] + in_turns + sum(n for row in faults for name, n in row.items()
                                           if name not in ("foreign", "reordered"))
 
 

@@ -1,6 +1,6 @@
 """What the daemon used while packets passed: CPU time, and cycles from its own counters.
 
-A thread asks every quarter of a second; afterwards the samples around a trial say what it cost.
+A thread asks every quarter of a second or so; afterwards the samples around a trial say what it cost.
 The daemon's counters come over its control socket, which costs its control thread little.
 """
 
@@ -42,9 +42,15 @@ def _softirq_time():
 
 
 def drops_of(workers, interfaces):
-    """What was dropped, by name: of the rows of `show counters` and, before workers got it, of `show interfaces`."""
-    drops = {f"{name} of {row['name']}": row[name]
-             for row in interfaces for name in ("rx_missed", "rx_no_mbuf")}
+    """What was dropped, by name: of the rows of `show counters` and, before workers got it, of `show interfaces`.
+
+    What a kernel's device dropped may be what its AF_XDP socket missed, and counts once then.
+    """
+    drops = {}
+    for row in interfaces:
+        for name in ("rx_missed", "rx_no_mbuf"):
+            drops[f"{name} of {row['name']}"] = row[name]
+        drops[f"netdev_rx_dropped of {row['name']}"] = max(0, row["netdev_rx_dropped"] - row["rx_missed"])
     for row in workers:
         for name, number in row["drops"].items():
             drops[name] = drops.get(name, 0) + number
@@ -78,8 +84,8 @@ class _Control:
 class Sampler:
     """Samples a kit.daemon.Daemon while the context lasts."""
 
-    def __init__(self, daemon):
-        self._daemon, self.samples = daemon, []
+    def __init__(self, daemon, every_s=EVERY_S):
+        self._daemon, self._every_s, self.samples = daemon, every_s, []
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._control = None
@@ -95,7 +101,7 @@ class Sampler:
         self._control.close()
 
     def _run(self):
-        while not self._end.wait(EVERY_S):
+        while not self._end.wait(self._every_s):
             try:
                 self.samples.append(self._take())
             except OSError:

@@ -3,6 +3,7 @@
 Every cell is a figure that was measured in the run; what was not measured has no row.
 """
 
+import statistics
 from typing import NamedTuple
 
 WORK = {"W": "the whole way", "W+stats": "the whole way, its time told",
@@ -52,15 +53,35 @@ def throughput(results):
         rows.append([name, str(row["frame"]), f"{row['pps']:,.0f}", f"{row['bps'] / 1e6:,.0f}",
                      f"{100 * row['loss']:.4f}", f"{row['overload_pps']:,.0f}",
                      f"{io_pps:,.0f}" if io_pps and row["frame"] == 64 else "", ratio,
-                     f"{mode['io']['rows'][0]['overload_pps']:,.0f}" if row["frame"] == 64 else "",
                      "yes" if limited else ""])
     if "native" not in results["modes"]:
-        rows.append(["native", "no NIC given (--native)", *[""] * 8])
+        rows.append(["native", "no NIC given (--native)", *[""] * 7])
     first = next(_rows_of(results))[2]
     return [(f"No-drop rate (RFC 2544) with one worker, both directions together, trials of "
              f"{first['trial_seconds']:g} s, {first['loss_tolerance_percent']:g} % loss tolerated",
              ["mode", "frame, bytes", "packets/s", "Mbit/s", "loss, %", "packets/s under overload",
-              "testpmd io, 64 bytes", "ratio", "testpmd under overload", "the traffic side was the limit"], rows)]
+              "testpmd io, 64 bytes", "ratio", "the traffic side was the limit"], rows)]
+
+
+def _middle(values, form):
+    return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+
+
+def turns(results):
+    """Rates under overload, testpmd and the daemon in turns."""
+    rows = []
+    for name, mode in results["modes"].items():
+        used = [turn["cpu"] for turn in mode["turns"] if turn["cpu"]]
+        if mode["turns"]:
+            rows.append([name, str(len(mode["turns"])),
+                         *(_middle([turn[key] for turn in mode["turns"]], ",.0f") for key in ("pps", "io_pps")),
+                         _middle([turn["pps"] / turn["io_pps"] for turn in mode["turns"]], ".2f"),
+                         *(_middle([row[key] for row in used], ",.0f") if used else ""
+                           for key in ("idle_percent", "cycles_per_packet"))])
+    return [("More than can be sent, frames of 64 bytes, one worker, testpmd's io-forward and the daemon in turns: "
+             "median (least to most); a worker that idles was not the limit",
+             ["mode", "turns", "packets/s", "testpmd's", "ratio of a turn", "worker idle, %",
+              "cycles/packet"], rows)]
 
 
 def latency(results):
@@ -241,7 +262,7 @@ def growth(results):
     return made
 
 
-PARTS = {"cost": (cost, model, model_check), "growth": (growth,), "modes": (throughput, latency, cpu), "pfcp": (pfcp,),
+PARTS = {"cost": (cost, model, model_check), "growth": (growth,), "modes": (throughput, turns, latency, cpu), "pfcp": (pfcp,),
          "soak": (soak,), "scale": (scale,)}
 
 

@@ -10,6 +10,7 @@ they are NICs with cables between them, which no namespace has.
 """
 
 import contextlib
+import json
 import os
 import subprocess
 
@@ -115,6 +116,14 @@ def testpmd_words(mode, folder):
             f"--file-prefix=testpmd{os.getpid()}", *(word for pair in devices for word in pair),
             "--", "--forward-mode=io", "--auto-start", "--total-num-mbufs=16384", "--rxd=1024",
             "--txd=1024", "--nb-cores=1"]
+
+
+def side_drops(gen, mode):
+    """What the traffic side's devices dropped of what came back, by name, where the kernel has them."""
+    if mode not in topology.MODES:
+        return {}
+    rows = (json.loads(gen.inside("-j", "-s", "link", "show", "dev", name).stdout)[0] for name in ("g3", "g6"))
+    return {f"the traffic side's {row['ifname']}": row["stats64"]["rx"]["dropped"] for row in rows}
 
 
 @contextlib.contextmanager
