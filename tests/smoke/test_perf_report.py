@@ -76,7 +76,9 @@ def test_figures_are_the_measured_ones(report):
         if row.get("workers") == 2 and row["direction"] == "mixed" and row["sessions"] == 128:
             assert f">{row['mpps']:.1f}<" in text and f">{100 * row['handed_over']:.1f}<" in text
     assert "deviation of the rate" in text and "no NIC given (--native)" in text
-    assert results["soak"]["wrong"] == 0 and len(results["soak"]["periods"]) == 2
+    assert results["soak"].keys() == results["modes"].keys()
+    for found in results["soak"].values():
+        assert found["wrong"] == 0 and len(found["periods"]) == 2 and f">{found['sent']:,}<" in text
     assert "packets that were wrong: 0" in report[1] and "No-drop rate" in report[1]
 
 

@@ -155,19 +155,21 @@ def workers(results):
 
 
 def stability(results):
-    """What came back over time."""
-    periods = results.get("soak", {}).get("periods", [])
-    if not periods:
+    """What came back over time, by mode."""
+    blocks, plots = "", []
+    for i, (mode, found) in enumerate(results.get("soak", {}).items()):
+        start = found["periods"][0]["start_s"]
+        blocks += _block(f"d{i}", [(f"{period['end_s'] - start:.2f}",
+                                    100 * period["received_pps"] / found["asked_pps"],
+                                    period["latency_us"]["p99"]) for period in found["periods"]])
+        plots += [f"$d{i} using 1:2 with lines lw 2 title {_quote(mode)}",
+                  f"$d{i} using 1:3 axes x1y2 with lines lw 1 dt 2 title {_quote(f'{mode}, p99')}"]
+    if not plots:
         return None
-    start = periods[0]["start_s"]
-    rows = [(f"{period['end_s'] - start:.2f}", period["received_pps"] / 1000,
-             period["latency_us"]["p99"]) for period in periods]
-    data = _block("d", rows)
     return ("A steady rate over time",
-            "set xlabel 'seconds'\nset ylabel 'thousand packets a second'\nset yrange [0:*]\n"
-            "set y2label 'latency p99, microseconds'\nset y2tics\nset y2range [0:*]\n"
-            "plot $d using 1:2 with lines lw 2 title 'received', "
-            "$d using 1:3 axes x1y2 with lines lw 2 title 'p99'\n", data)
+            "set xlabel 'seconds'\nset ylabel 'received, percent of what was asked for'\nset yrange [0:*]\n"
+            "set y2label 'latency p99, microseconds'\nset y2tics\nset logscale y2\n"
+            f"plot {', '.join(plots)}\n", blocks)
 
 
 FIGURES = {"throughput": throughput, "latency": latency, "distribution": distribution, "services": services,

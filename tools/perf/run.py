@@ -48,7 +48,7 @@ def arguments(words):
     add("--sessions", default="", help="of the cost in process: N,...")
     add("--flows", default="16384,65536,262144,1048576", help="of the cost by flows: N,...")
     add("--standing", type=int, default=100000, help="sessions beside which others come and go")
-    add("--periods", type=int, default=20, help="seconds of a steady rate")
+    add("--periods", type=int, default=15, help="seconds of a steady rate, in each mode")
     add("--churn", type=int, default=1000, help="sessions a second meanwhile")
     add("--scale", type=int, nargs="?", const=1000000, default=0,
         help="only this: so many sessions, each with two tunnels, an IPv4 and an IPv6 address, and "
@@ -123,21 +123,22 @@ def measure_all(measure, results):
         say("sessions over N4")
         results["pfcp"] = measure.pfcp()
     results["modes"] = measure_modes(measure)
-    mode = options.modes[0]
-    pps = results["modes"][mode]["ndr"]["rows"][0]["pps"]
-    say(f"{mode}: a steady rate for {options.periods} s, {options.churn} sessions a second")
-    results["soak"] = {"mode": mode, **measure.soak(mode, SOAK_SHARE * pps)}
+    results["soak"] = {}
+    for mode, found in results["modes"].items():
+        say(f"{mode}: a steady rate for {options.periods} s, {options.churn} sessions a second")
+        results["soak"][mode] = measure.soak(mode, SOAK_SHARE * found["ndr"]["rows"][0]["pps"])
 
 
 def wrong_of(results):
     """Packets that came back and were not as they must be."""
     if "scale" in results:
         return results["scale"]["wrong"]
-    faults = [found["faults"] for mode in results["modes"].values()
-              for found in (mode["ndr"], mode["io"])]
-    in_turns = sum(turn["wrong"] for mode in results["modes"].values() for turn in mode["turns"])
-    return results["soak"]["wrong"] + in_turns + sum(n for row in faults for name, n in row.items()
-                                          if name not in ("foreign", "reordered"))
+    modes = results["modes"].values()
+    faults = [found["faults"] for mode in modes for found in (mode["ndr"], mode["io"])]
+    others = [turn["wrong"] for mode in modes for turn in mode["turns"]]
+    others += [found["wrong"] for found in results["soak"].values()]
+    return sum(others) + sum(n for row in faults for name, n in row.items()
+                             if name not in ("foreign", "reordered"))
 
 
 def main(words):

@@ -126,17 +126,18 @@ def pfcp(results):
 
 
 def soak(results):
-    """A steady rate in sum."""
-    found = results["soak"]
-    return [(f"A steady rate for {len(found['periods'])} periods, mode {found['mode']}",
-             ["packets sent", "lost", "by", "not explained", "wrong", "received/s, min", "median", "max",
-              "sessions/s", "failed", "p99, us"],
-             [[f"{found['sent']:,}", f"{found['lost']:,}",
-               ", ".join(f"{name} {number:,}" for name, number in sorted(found["lost_by"].items())),
-               f"{found['lost_unexplained']:,}", str(found["wrong"]),
-               f"{found['received_pps_min']:,.0f}", f"{found['received_pps']:,.0f}",
-               f"{found['received_pps_max']:,.0f}", f"{found['sessions_per_s']:,.0f}",
-               str(found["sessions_failed"]), f"{found['latency_us']['p99']:,.1f}"]])]
+    """A steady rate in sum, by mode."""
+    rows = [[mode, f"{found['sent']:,}", f"{found['lost']:,}",
+             ", ".join(f"{name} {number:,}" for name, number in sorted(found["lost_by"].items())),
+             f"{found['lost_unexplained']:,}", str(found["wrong"]),
+             f"{found['received_pps_min']:,.0f}", f"{found['received_pps']:,.0f}",
+             f"{found['received_pps_max']:,.0f}", f"{found['sessions_per_s']:,.0f}",
+             str(found["sessions_failed"]), f"{found['latency_us']['p99']:,.1f}"]
+            for mode, found in results["soak"].items()]
+    periods = len(next(iter(results["soak"].values()))["periods"])
+    return [(f"Stability: a steady rate for {periods} s, sessions coming and going",
+             ["mode", "packets sent", "lost", "by", "not explained", "wrong", "received/s, min", "median", "max",
+              "sessions/s", "failed", "p99, us"], rows)]
 
 
 def scale(results):
