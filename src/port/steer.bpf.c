@@ -59,6 +59,7 @@ struct nd {
 
 union steer_to {
 	__u8 bytes[16];
+	__be32 v4[4]; // the last one, of an IPv4 address in its mapped form
 	__u64 words[2];
 };
 
@@ -103,7 +104,7 @@ struct {
 	__uint(max_entries, 1 << 16);
 } copies SEC(".maps");
 
-const volatile __u8 own_mac[6] = {0};
+const volatile __u16 own_mac[ETH_ALEN / 2] = {0};
 struct steer_quick quick; // written by the daemon while the program runs
 
 __uint(xsk_prog_version, 1) SEC("xdp_metadata");
@@ -182,7 +183,9 @@ static __always_inline enum verdict ip4_verdict(const struct frame *f)
 
 	if ((void *)(ip + 1) > f->end || !f->to_us)
 		return STAY;
-	map_v4(to.bytes, &ip->daddr);
+	to.v4[0] = to.v4[1] = 0;
+	to.v4[2] = bpf_htonl(0xffff);
+	to.v4[3] = ip->daddr;
 	flags = owner(f->vlan, &to);
 	if (flags & (STEER_OWN | STEER_UE))
 		return UP;
@@ -250,6 +253,8 @@ static __always_inline enum verdict ip6_verdict(const struct frame *f)
 static __always_inline bool frame_parse(struct xdp_md *ctx, struct frame *f)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
+	const __u16 *words =
+		(const void *)eth; // so that it is not read byte by byte, as a packed struct is
 
 	f->ctx = ctx;
 	f->end = (void *)(long)ctx->data_end;
@@ -259,10 +264,8 @@ static __always_inline bool frame_parse(struct xdp_md *ctx, struct frame *f)
 	f->tagged = false;
 	if (f->l3 > f->end)
 		return false;
-	f->to_us = true;
-	for (int i = 0; i < ETH_ALEN; i++)
-		f->to_us &= eth->h_dest[i] == own_mac[i];
-	f->proto = eth->h_proto;
+	f->to_us = words[0] == own_mac[0] && words[1] == own_mac[1] && words[2] == own_mac[2];
+	f->proto = words[offsetof(struct ethhdr, h_proto) / 2];
 	if (f->proto == bpf_htons(ETH_P_8021Q) || f->proto == bpf_htons(ETH_P_8021AD)) {
 		struct vlan_tag *tag = f->l3;
 
