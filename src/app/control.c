@@ -1,7 +1,7 @@
 // What the control thread does in turns: rings of the workers, time, signals (upf.h).
 //
 // Workers make no system call, so nothing wakes this thread for them: a timer looks at their rings every
-// millisecond, and while a command is under way the loop looks without waiting.
+// millisecond, less often while they are quiet, and while a command is under way the loop looks without waiting.
 
 #include <sched.h>
 #include <signal.h>
@@ -13,6 +13,8 @@
 #include "base/log.h"
 
 #define POLL_US 1000
+#define POLL_QUIET_US 4000
+#define QUIET_LOOKS 64 // without anything, before the next ones are further apart
 #define NEIGH_TICK_US 100000
 
 // --- neighbours ------------------------------------------------------------------------------------------
@@ -44,11 +46,25 @@ static void on_copies(evutil_socket_t fd, short what, void *ctx)
 
 // --- time and signals ------------------------------------------------------------------------------------
 
+// A look takes a CPU from others for some microseconds, which nobody needs a thousand times a second.
+static void poll_pace(struct upf *upf)
+{
+	bool heard = upf->control.heard != upf->heard;
+	struct timeval every = {.tv_usec = heard ? POLL_US : POLL_QUIET_US};
+	bool was_quiet = upf->quiet_looks >= QUIET_LOOKS;
+
+	upf->heard = upf->control.heard;
+	upf->quiet_looks = heard ? 0 : upf->quiet_looks + !was_quiet;
+	if (was_quiet != (upf->quiet_looks >= QUIET_LOOKS))
+		event_add(upf->timers[0], &every);
+}
+
 // Wakes the loop, which polls the workers itself.
 static void on_poll(evutil_socket_t fd, short what, void *ctx)
 {
 	struct upf *upf = ctx;
 
+	poll_pace(upf);
 	if (upf->leaving && !upf->stop && n4_has_left(upf->n4)) {
 		log_info("stopping: nothing is left to wait for");
 		upf->stop = true;

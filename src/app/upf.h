@@ -54,6 +54,8 @@ struct upf {
 
 	// The control thread's own.
 	struct event_base *base;
+	uint64_t heard;       // of the workers, at the last look
+	unsigned quiet_looks; // since when nothing was
 	struct event *timers[2];
 	struct event *signals[2];
 	struct event *copies[CONFIG_IFACES_MAX];

@@ -67,6 +67,7 @@ static void usage_events(struct control *c, struct worker *w)
 	while (left > 0 && (n = usage_events_take(w, events, EVENT_BURST)) > 0) {
 		for (unsigned i = 0; c->usage && i < n; i++)
 			c->usage(c->usage_ctx, w->id, &events[i]);
+		c->heard += n;
 		left -= n < left ? n : left;
 	}
 }
@@ -80,6 +81,7 @@ static void buffer_events(struct control *c, struct worker *w)
 	while (left > 0 && (n = buffer_events_take(w, events, EVENT_BURST)) > 0) {
 		for (unsigned i = 0; c->buffered && i < n; i++)
 			c->buffered(c->buffered_ctx, w->id, &events[i]);
+		c->heard += n;
 		left -= n < left ? n : left;
 	}
 }
@@ -93,6 +95,7 @@ static void nat_events(struct control *c, struct worker *w)
 	while (left > 0 && (n = nat_events_take(w, events, EVENT_BURST)) > 0) {
 		for (unsigned i = 0; c->nat_block && i < n; i++)
 			c->nat_block(c->nat_block_ctx, w->id, &events[i]);
+		c->heard += n;
 		left -= n < left ? n : left;
 	}
 }
@@ -122,7 +125,7 @@ bool control_poll(struct control *c)
 
 		for (unsigned k = 0; k < n; k++)
 			punt_one(c, i, mbufs[k]);
-		mailbox_collect(c->workers[i]);
+		c->heard += n + mailbox_collect(c->workers[i]);
 		owed |= n == PUNT_BURST || mailbox_owes(c->workers[i]);
 	}
 	return owed;

@@ -15,6 +15,7 @@ struct control {
 	struct neigh *neigh;
 	struct rte_mempool *mbufs; // for frames of its own
 	struct stats stats;        // of the control thread
+	uint64_t heard;            // punted packets, mails and events that have come by the rings
 	// Takes what a usage has counted until a mark; NULL: nobody wants it.
 	void (*usage)(void *ctx, unsigned worker, const struct usage_event *event);
 	void *usage_ctx;

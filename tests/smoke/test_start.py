@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 
 import pytest
 import yaml
@@ -14,6 +15,7 @@ from kit import topology
 from kit.daemon import Daemon, binary
 from kit.netns import Net, run
 from kit.scene import Scene
+from kit.wait import wait_for
 
 USER = 65534
 AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
@@ -206,3 +208,20 @@ def test_hugepages(net, tmp_path, mode):
     with Daemon(laid.upf, tmp_path, configuration) as daemon, Scene(laid, daemon, tmp_path) as scene:
         scene.assert_forwards(scene.attach())
         scene.settle()
+
+
+def test_quiet_control_thread(daemon):
+    """While workers have nothing to say, it looks at their rings less than every other millisecond."""
+    def looks():
+        with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as file:
+            sleeps = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.MULTILINE)[1]
+        return time.monotonic(), int(sleeps)
+
+    seen = [looks()]
+
+    def seldom():
+        seen.append(looks())
+        (start, first), (end, last) = seen[-2:]
+        return end - start > 0.2 and (last - first) / (end - start) < 500
+
+    wait_for(seldom, "fewer looks", every=0.5)
