@@ -80,7 +80,9 @@ void ip4_write(struct ip4_head *ip, rte_be32_t src, rte_be32_t dst, uint8_t prot
 		.src = src,
 		.dst = dst,
 	};
-	ip->cksum = ip4_cksum(ip);
+	// Of the values: what was written by halves cannot be read whole at once.
+	ip->cksum = cksum_finish((uint64_t)RTE_BE16(0x4500) + ip->total + ip->fragment +
+				 rte_cpu_to_be_16((uint16_t)(IP_OUR_TTL << 8 | proto)) + src + dst);
 }
 
 void ip6_write(struct ip6_head *ip, const uint8_t src[16], const uint8_t dst[16], uint8_t next,

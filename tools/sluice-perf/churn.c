@@ -3,11 +3,13 @@
 
 #include "churn.h"
 
+#include <rte_cycles.h>
+
 #include "base/clock.h"
 
-#define LOOK_EVERY_NS NS_PER_MS
-#define LOOK_OFTEN_NS (NS_PER_MS / 10) // where sessions come and go
-#define BEHIND_NS (NS_PER_SEC / 10)    // what was missed for longer is left out
+#define LOOKS 1000                  // a second
+#define LOOKS_OFTEN 10000           // where sessions come and go
+#define BEHIND_NS (NS_PER_SEC / 10) // what was missed for longer is left out
 
 static void procedure_done(void *ctx, enum n4_verb verb, uint32_t session, bool ok)
 {
@@ -42,11 +44,12 @@ void churn_start(struct churn *churn, struct n4 *n4, uint32_t first, uint64_t pe
 void churn_idle(void *ctx)
 {
 	struct churn *churn = ctx;
-	uint64_t now = clock_now_ns();
+	uint64_t tsc = rte_rdtsc(), now;
 
-	if (!churn->n4 || now < churn->look_ns)
+	if (!churn->n4 || tsc < churn->look_tsc)
 		return;
-	churn->look_ns = now + (churn->pace.per_unit > 0 ? LOOK_OFTEN_NS : LOOK_EVERY_NS);
+	churn->look_tsc = tsc + rte_get_tsc_hz() / (churn->pace.per_unit > 0 ? LOOKS_OFTEN : LOOKS);
+	now = clock_now_ns();
 	for (double due = pace_due(&churn->pace, now, churn->begun); due >= 1 && churn->n_free;
 	     due--) {
 		n4_start(churn->n4, N4_ESTABLISH, churn->free[--churn->n_free]);

@@ -13,7 +13,7 @@
 struct churn {
 	struct n4 *n4; // NULL: nothing is done
 	struct pace pace;
-	uint64_t look_ns;   // when N4 is next looked at
+	uint64_t look_tsc;  // when N4 is next looked at
 	uint64_t begun;     // sessions
 	uint64_t completed; // that went through all three
 	unsigned n_free;
