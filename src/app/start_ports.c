@@ -27,6 +27,16 @@ static enum eal_hugepages hugepages(enum config_tristate t)
 	return EAL_HUGEPAGES_AUTO;
 }
 
+// Several interfaces may be on one device.
+static void pci_add(struct eal_conf *conf, const char *pci)
+{
+	for (unsigned i = 0; i < conf->n_pci; i++)
+		if (!strcmp(conf->pci[i], pci))
+			return;
+	if (conf->n_pci < EAL_MAX_PCI)
+		snprintf(conf->pci[conf->n_pci++], sizeof(conf->pci[0]), "%.31s", pci);
+}
+
 static void eal_conf_fill(const struct config *c, struct eal_conf *ret)
 {
 	*ret = (struct eal_conf){
@@ -38,9 +48,8 @@ static void eal_conf_fill(const struct config *c, struct eal_conf *ret)
 	snprintf(ret->file_prefix, sizeof(ret->file_prefix), "%s", c->eal.file_prefix);
 	memcpy(ret->cpus, c->workers.cpus, c->workers.n_cpus * sizeof(ret->cpus[0]));
 	for (unsigned i = 0; i < c->n_ifaces; i++)
-		if (c->ifaces[i].mode == CONFIG_MODE_NATIVE && ret->n_pci < EAL_MAX_PCI)
-			snprintf(ret->pci[ret->n_pci++], sizeof(ret->pci[0]), "%.31s",
-				 c->ifaces[i].device);
+		if (c->ifaces[i].mode == CONFIG_MODE_NATIVE)
+			pci_add(ret, c->ifaces[i].device);
 }
 
 static enum port_mode port_mode(enum config_mode mode)

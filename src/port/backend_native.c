@@ -7,8 +7,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <rte_bus.h>
@@ -20,6 +22,21 @@
 static const char *const user_drivers[] = {
 	"vfio-pci", "uio_pci_generic", "igb_uio", "mlx5_core", "mlx4_core", "mana", NULL,
 };
+
+// The name of the driver that a device is bound to: 0 or -errno.
+static int driver_name(const char *sysfs, const char *pci, char *buf, size_t size)
+{
+	char path[512], link[512];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/%s/driver", sysfs, pci);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0)
+		return -errno;
+	link[n] = '\0';
+	snprintf(buf, size, "%.63s", strrchr(link, '/') ? strrchr(link, '/') + 1 : link);
+	return 0;
+}
 
 static void first_entry(const char *path, char *buf, size_t size)
 {
@@ -36,7 +53,7 @@ static void first_entry(const char *path, char *buf, size_t size)
 
 int native_pci_check(const char *sysfs, const char *pci, struct port_error *err)
 {
-	char path[512], link[512], netdev[32];
+	char path[512], driver[64], netdev[32];
 	unsigned domain, bus, device, function;
 	int end = 0;
 
@@ -50,17 +67,13 @@ int native_pci_check(const char *sysfs, const char *pci, struct port_error *err)
 	if (access(path, F_OK))
 		return port_fail(err, -ENODEV, "%s: no such PCI device: 'lspci -D' lists them",
 				 pci);
-	snprintf(path, sizeof(path), "%s/%s/driver", sysfs, pci);
-	ssize_t n = readlink(path, link, sizeof(link) - 1);
-	if (n < 0)
+	if (driver_name(sysfs, pci, driver, sizeof(driver)) != 0)
 		return port_fail(
 			err, -ENODEV,
 			"%s: no driver is bound to this device: "
 			"'modprobe vfio-pci; driverctl set-override %s vfio-pci', or dpdk-devbind.py -b "
 			"vfio-pci %s",
 			pci, pci, pci);
-	link[n] = '\0';
-	const char *driver = strrchr(link, '/') ? strrchr(link, '/') + 1 : link;
 	for (const char *const *d = user_drivers; *d; d++)
 		if (!strcmp(driver, *d))
 			return 0;
@@ -72,6 +85,31 @@ int native_pci_check(const char *sysfs, const char *pci, struct port_error *err)
 		"'dpdk-devbind.py -b vfio-pci %s' (the host loses it), or set mode: af_xdp%s%s",
 		pci, driver, netdev[0] ? " as " : "", netdev, pci, netdev[0] ? " and device: " : "",
 		netdev);
+}
+
+bool native_pci_is_uio(const char *sysfs, const char *pci)
+{
+	char driver[64];
+
+	return driver_name(sysfs, pci, driver, sizeof(driver)) == 0 &&
+	       (!strcmp(driver, "uio_pci_generic") || !strcmp(driver, "igb_uio"));
+}
+
+int native_pci_claim(const char *sysfs, const char *pci, struct port_error *err)
+{
+	char path[512];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "%s/%s", sysfs, pci);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	ret = -errno;
+	if (fd >= 0)
+		close(fd);
+	if (ret == -EWOULDBLOCK)
+		return port_fail(err, -EBUSY, "%s: another sluiced uses this device", pci);
+	return port_fail(err, ret, "%s: cannot be claimed: %s", path, strerror(-ret));
 }
 
 static int native_check(struct port *port, struct port_error *err)
@@ -92,7 +130,8 @@ static int native_open(struct port *port, struct rte_mempool *mp[], struct port_
 			return port_fail(
 				err, ret,
 				"%s: no DPDK driver takes this device: %s; see that the IOMMU is "
-				"on (intel_iommu=on or amd_iommu=on) and that /dev/vfio is this user's",
+				"on (intel_iommu=on or amd_iommu=on), that /dev/vfio is this user's, and "
+				"that no other process has the device",
 				pci, rte_strerror(-ret));
 		ret = rte_eth_dev_get_port_by_name(pci, &ethdev);
 		if (ret)

@@ -32,7 +32,9 @@ struct eal_args {
 };
 
 static bool started, log_quiet;
-static char last_error[256]; // what EAL said last, to explain why it did not start
+static unsigned n_claims;
+static int claims[EAL_MAX_PCI]; // of native_pci_claim()
+static char last_error[256];    // what EAL said last, to explain why it did not start
 
 int port_fail(struct port_error *err, int code, const char *fmt, ...)
 {
@@ -137,6 +139,34 @@ static int hugepages_choose(const struct eal_conf *conf, struct port_error *err)
 	log_info("memory: %u MB of ordinary pages, since %llu MB of huge pages are free",
 		 conf->memory_mb, (unsigned long long)free_mb);
 	return 0;
+}
+
+// Claims the PCI devices, and refuses those that EAL would pass over with a reason of its own.
+static int pci_prepare(const struct eal_conf *conf, bool huge, struct port_error *err)
+{
+	for (unsigned i = 0; i < conf->n_pci; i++) {
+		const char *pci = conf->pci[i];
+		int fd;
+
+		if (!huge && native_pci_is_uio(NATIVE_PCI_SYSFS, pci))
+			return port_fail(
+				err, -EINVAL,
+				"%s: with uio drivers DPDK needs huge pages: bind the device to vfio-pci, or "
+				"reserve them with 'sysctl -w vm.nr_hugepages=%u' (2 MB pages) and leave "
+				"hugepages at auto",
+				pci, (conf->memory_mb + 1) / 2);
+		fd = native_pci_claim(NATIVE_PCI_SYSFS, pci, err);
+		if (fd < 0)
+			return fd;
+		claims[n_claims++] = fd;
+	}
+	return 0;
+}
+
+static void pci_release(void)
+{
+	while (n_claims)
+		close(claims[--n_claims]);
 }
 
 static void cpu_list_str(char *buf, size_t size, const cpu_set_t *set)
@@ -277,6 +307,9 @@ int eal_start(const struct eal_conf *conf, struct port_error *err)
 	ret = log_route();
 	if (ret)
 		return port_fail(err, ret, "cannot route DPDK's log: %s", strerror(-ret));
+	ret = pci_prepare(conf, huge, err);
+	if (ret)
+		return ret;
 	args_fill(&args, conf, lcores, huge);
 	ret = rte_eal_init(args.n, args.v);
 	if (ret < 0)
@@ -291,10 +324,15 @@ void eal_stop(void)
 {
 	char dir[512];
 
-	if (!started)
+	if (!started) {
+		pci_release();
 		return;
+	}
 	snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
+	// Of a device that was probed and not opened, vfio has hundreds of complaints.
+	eal_log_quiet(true);
 	rte_eal_cleanup();
+	pci_release();
 	rmdir(dir); // EAL leaves it; not when another process has files in it
 	started = false;
 }

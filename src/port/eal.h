@@ -34,7 +34,7 @@ struct eal_conf {
 	unsigned n_cpus; // one worker each
 	uint16_t cpus[MAX_WORKERS];
 	int32_t main_cpu; // of the control thread; -1: those that no worker has
-	unsigned n_pci;   // addresses of the native ports
+	unsigned n_pci;   // addresses of the native ports, each once
 	char pci[EAL_MAX_PCI][32];
 };
 

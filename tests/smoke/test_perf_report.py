@@ -3,6 +3,7 @@
 One short run, whose figures are held against its results; how good they are is not judged.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -167,6 +168,19 @@ def test_nics(sysfs):
         native.nics(",".join(ADDRESSES), str(sysfs))
     os.symlink("../../drivers/vfio-pci", sysfs / ADDRESSES[3] / "driver")
     assert native.nics(",".join(ADDRESSES), str(sysfs)) == dict(zip(("n3", "n6", "g3", "g6"), ADDRESSES))
+
+
+def test_nics_in_use(sysfs):
+    """One that a daemon has claimed is none, until it is free again."""
+    driver = sysfs / ADDRESSES[3] / "driver"
+    driver.unlink()
+    os.symlink("../../drivers/vfio-pci", driver)
+    folder = os.open(sysfs / ADDRESSES[1], os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    with pytest.raises(ValueError, match=f"{ADDRESSES[1]}: a running sluiced uses this device"):
+        native.nics(",".join(ADDRESSES), str(sysfs))
+    os.close(folder)
+    assert len(native.nics(",".join(ADDRESSES), str(sysfs))) == 4
 
 
 @pytest.mark.parametrize("words, said", [

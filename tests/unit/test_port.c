@@ -239,6 +239,47 @@ static void test_pci(void)
 	}
 }
 
+static void test_pci_uio(void)
+{
+	static const struct {
+		const char *pci;
+		bool want;
+	} rows[] = {
+		{"0000:01:00.0", false}, // vfio-pci, as above
+		{"0000:01:00.1", false},
+		{"0000:01:00.2", false}, // none
+		{"0000:01:00.3", true},
+	};
+	char path[256];
+
+	dir_make("pci/0000:01:00.3");
+	link_make("pci/0000:01:00.3/driver", "../../drivers/uio_pci_generic");
+	snprintf(path, sizeof(path), "%s/pci", root);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		CU_ASSERT_EQUAL(native_pci_is_uio(path, rows[i].pci), rows[i].want);
+}
+
+static void test_pci_claim(void)
+{
+	struct port_error err = {""};
+	char path[256];
+	int first, other;
+
+	snprintf(path, sizeof(path), "%s/pci", root);
+	first = native_pci_claim(path, "0000:01:00.0", &err);
+	CU_ASSERT_FATAL(first >= 0);
+	CU_ASSERT_EQUAL(native_pci_claim(path, "0000:01:00.0", &err), -EBUSY);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "another sluiced uses this device"));
+	other = native_pci_claim(path, "0000:01:00.1", &err);
+	CU_ASSERT(other >= 0);
+	close(other);
+	close(first);
+	first = native_pci_claim(path, "0000:01:00.0", &err);
+	CU_ASSERT(first >= 0);
+	close(first);
+	CU_ASSERT_EQUAL(native_pci_claim(path, "0000:01:00.9", &err), -ENOENT);
+}
+
 static void test_root_make(void)
 {
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(root));
@@ -260,6 +301,8 @@ static CU_TestInfo tests[] = {
 	{"files", test_root_make},
 	{"hugepages", test_hugepages},
 	{"pci", test_pci},
+	{"pci, uio", test_pci_uio},
+	{"pci, claimed", test_pci_claim},
 	{"files are removed", test_root_remove},
 	CU_TEST_INFO_NULL,
 };

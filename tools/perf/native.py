@@ -4,6 +4,7 @@ Two ports are the daemon's, N3 and N6, and two the traffic side's, each with a c
 bound to a driver that gives them to user space; nothing is bound or unbound here.
 """
 
+import fcntl
 import os
 import re
 
@@ -11,6 +12,18 @@ NAMES = ("n3", "n6", "g3", "g6")  # as bench.py has them
 USER_DRIVERS = ("vfio-pci", "uio_pci_generic", "igb_uio", "mlx5_core", "mlx4_core", "mana")
 SYSFS = "/sys/bus/pci/devices"
 ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+
+
+def _claimed(path):
+    """Does a running sluiced have the device? It holds this lock (src/port/backend_native.h)."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(folder)
+    return False
 
 
 def _fault(address, sysfs):
@@ -27,6 +40,8 @@ def _fault(address, sysfs):
         return f"{address}: no driver is bound to this device: {cure}"
     if driver not in USER_DRIVERS:
         return f"{address}: the kernel's driver {driver} has this device: {cure}"
+    if _claimed(path):
+        return f"{address}: a running sluiced uses this device"
     return None
 
 
