@@ -60,6 +60,7 @@ def arguments(words):
     add("--scale-trial", type=float, default=5, help="seconds of its trials")
     add("--scale-seconds", type=float, default=30, help="at that share")
     add("--scale-ring", type=int, default=4096, help="packets that the ports' rings hold")
+    add("--figures", action=argparse.BooleanOptionalAction, default=True, help="draw them, by gnuplot")
     add("--folder", default=os.path.join(TOP, "report"), help="where the report goes")
     options = parser.parse_args(words)
     options.modes = options.modes.split(",")
@@ -155,7 +156,7 @@ def main(words):
     results["seconds"] = time.monotonic() - start
     with open(os.path.join(options.folder, "results.json"), "w", encoding="utf-8") as file:
         json.dump({"facts": facts, "commands": measure.commands, **results}, file, indent=1)
-    drawn = figures.draw(results, options.folder)
+    drawn = figures.draw(results, options.folder) if options.figures else {}
     path = os.path.join(options.folder, "index.html")
     with open(path, "w", encoding="utf-8") as file:
         file.write(page.make(results, facts, measure.commands, drawn))
