@@ -16,8 +16,12 @@
 #include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
+#include <rte_ether.h>
+#include <rte_mbuf.h>
 
 #include "port/backend.h"
+
+#define FRAME_BYTES (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + RTE_ETHER_CRC_LEN) // beside the MTU
 
 static const char *const user_drivers[] = {
 	"vfio-pci", "uio_pci_generic", "igb_uio", "mlx5_core", "mlx4_core", "mana", NULL,
@@ -150,6 +154,57 @@ static int native_open(struct port *port, struct rte_mempool *mp[], struct port_
 	return 0;
 }
 
+// Other drivers let all VLANs in until they are told of one; virtio's devices let none in.
+static int vlans_let_in(const struct port *port, struct port_error *err)
+{
+	uint16_t ethdev = port->ethdevs[0];
+	int ret = 0;
+
+	if (strcmp(port->driver, "net_virtio") != 0)
+		return 0;
+	for (unsigned i = 0; i < port->n_ifaces && !ret; i++) {
+		uint16_t vlan = port->ifaces[i]->vlan;
+
+		if (!vlan)
+			continue;
+		ret = rte_eth_dev_set_vlan_offload(ethdev, RTE_ETH_VLAN_FILTER_OFFLOAD);
+		if (ret == -ENOTSUP)
+			return 0; // the device looks at no tag
+		if (!ret)
+			ret = rte_eth_dev_vlan_filter(ethdev, vlan, 1);
+		if (ret)
+			port_fail(err, ret, "%s: the device does not let VLAN %u in: %s",
+				  port->conf.device, vlan, rte_strerror(-ret));
+	}
+	return ret;
+}
+
+// A driver that takes longer frames in several buffers may use less of a buffer than there is, but not less than the
+// largest power of two: net_e1000_em knows no other sizes.
+static int frames_fit(const struct port *port, struct port_error *err)
+{
+	struct rte_eth_rxq_info queue;
+	uint32_t room;
+
+	if (rte_eth_rx_queue_info_get(port->ethdevs[0], 0, &queue) != 0 || !queue.scattered_rx)
+		return 0;
+	room = rte_align32prevpow2(rte_pktmbuf_data_room_size(queue.mp) - RTE_PKTMBUF_HEADROOM);
+	if ((uint32_t)port->mtu + FRAME_BYTES <= room)
+		return 0;
+	return port_fail(
+		err, -EINVAL,
+		"%s: driver %s would take frames of MTU %u in pieces, which Sluice drops: set mtu "
+		"to %u or less",
+		port->conf.device, port->driver, port->mtu, room - FRAME_BYTES);
+}
+
+static int native_started(struct port *port, struct port_error *err)
+{
+	int ret = frames_fit(port, err);
+
+	return ret ? ret : vlans_let_in(port, err);
+}
+
 static void native_close(struct port *port)
 {
 	for (unsigned i = 0; i < port->n_ethdevs; i++)
@@ -166,6 +221,7 @@ const struct backend backend_native = {
 	.name = "native",
 	.check = native_check,
 	.open = native_open,
+	.started = native_started,
 	.close = native_close,
 	.describe = native_describe,
 };
