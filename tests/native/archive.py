@@ -55,7 +55,11 @@ class Archive:
     def _link(self, path):
         target = os.readlink(path)
         self._write(path, LINK_MODE, target.encode())
-        self.tree(os.path.normpath(os.path.join(os.path.dirname(path), target)), deep=False)
+        target = os.path.normpath(os.path.join(os.path.dirname(path), target))
+        if os.path.isdir(target):
+            self.folder(target)
+        else:
+            self.file(target)
 
     def text(self, path, text, mode=0o644):
         """A file of its own making."""
@@ -68,27 +72,27 @@ class Archive:
         self._write("/dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
 
     def file(self, path, at=None):
-        """One file, as it is; another path than it has here may be given."""
-        if (at or path) in self._there:
+        """One file, or a symbolic link with what it leads to; another path than it has here may be given."""
+        name = at or path
+        if name in self._there:
+            return
+        self.folder(os.path.dirname(name))
+        if os.path.islink(path) and not at:
+            self._link(path)
             return
         with open(path, "rb") as file:
-            data = file.read()
-        self.folder(os.path.dirname(at or path))
-        self._write(at or path, stat.S_IFREG | stat.S_IMODE(os.stat(path).st_mode), data)
+            self._write(name, stat.S_IFREG | stat.S_IMODE(os.stat(path).st_mode), file.read())
 
-    def tree(self, path, without=(), deep=True):
-        """A file, a link or a folder, with all that is in it but what bears the names `without`."""
-        if path in self._there and not deep:
-            return
-        if os.path.islink(path) or not os.path.isdir(path):
-            self.folder(os.path.dirname(path))
-            if path not in self._there:
-                self._link(path) if os.path.islink(path) else self.file(path)
-            return
+    def tree(self, path, without=()):
+        """A folder with all that is in it but what bears the names `without`."""
         self.folder(path)
-        if deep:
-            for name in sorted(set(os.listdir(path)) - set(without)):
-                self.tree(os.path.join(path, name), without)
+        for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+            if entry.name in without:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                self.tree(entry.path, without)
+            elif entry.is_file():
+                self.file(entry.path)
 
     def program(self, *paths):
         """Programs or libraries with the libraries that they need."""
@@ -97,7 +101,5 @@ class Archive:
         if not new:
             return
         said = subprocess.run(["ldd", *new], capture_output=True, check=False, timeout=60).stdout
-        for path in new:
-            self.tree(path)
-        for library in sorted(set(LIBRARY.findall(said))):
-            self.tree(library.decode())
+        for path in (*new, *(library.decode() for library in sorted(set(LIBRARY.findall(said))))):
+            self.file(path)

@@ -8,10 +8,9 @@ Leaving the daemon checks its accounts.
 
 import argparse
 import json
-import os
 import tempfile
 
-from inside import bench, configuration
+from inside import bench, configuration, refusal
 from kit.daemon import Daemon, held
 from kit.netns import Net
 
@@ -26,19 +25,11 @@ def traffic(gen, words):
     return json.loads(done.stdout)
 
 
-def refusal(upf, folder, workers):
-    """What a second daemon says, with a control socket and an address of its own."""
-    def other(path):
-        made = configuration(path, workers)
-        made["n4"]["address"] = "127.0.0.1"
-        return made
-
-    os.mkdir(folder)
-    try:
-        with Daemon(upf, folder, other):
-            return "it runs"
-    except RuntimeError as refused:
-        return str(refused)
+def second(path, workers):
+    """The configuration of another daemon, with an address of its own."""
+    made = configuration(path, workers)
+    made["n4"]["address"] = "127.0.0.1"
+    return made
 
 
 def main():
@@ -50,7 +41,7 @@ def main():
         gen, upf = bench.lay(net)
         with Daemon(upf, folder, lambda path: configuration(path, options.workers)) as daemon:
             found = {"traffic": [traffic(gen, words)],
-                     "second": refusal(upf, os.path.join(folder, "second"), options.workers)}
+                     "second": refusal(upf, lambda path: second(path, options.workers))}
             found["traffic"].append(traffic(gen, words))
             daemon.kill()
             daemon.start()

@@ -35,15 +35,15 @@ KERNEL = os.environ.get("SLUICE_KERNEL", os.path.join(TOP, "build-kernel"))  # a
 MODELS = {"e1000e": "", "vmxnet3": "", "virtio-net-pci": ",disable-legacy=on,disable-modern=off"}
 USER_DRIVERS = {"uio_pci_generic": ("pc", ()),
                 "vfio-pci": ("q35", ("-device", "intel-iommu,intremap=on,caching-mode=on"))}
-MODULES = ("uio_pci_generic", "vfio_iommu_type1", "vfio_pci", "veth")
+MODULES = ("uio_pci_generic", "vfio_iommu_type1", "vfio_pci", "virtio_pci", "virtio_net", "veth", "tun", "8021q")
 CABLES = (0, 1, 0, 1)  # which one each NIC is plugged into
 MTU = 1600
 MEMORY_MB, HUGEPAGES = 2304, 460
 LEFT = "/tmp/report"  # a folder that --report brings
 FOLDERS = ("/proc", "/sys", "/tmp", "/run", "/var/run", "/root")
-BINARIES = ("sluiced", "sluicectl", "sluice-perf")
+BINARIES = ("sluiced", "sluicectl", "sluice-perf", "sluice-sim")
 PROGRAMS = ("/usr/bin/python3", "/usr/bin/dpdk-testpmd", "/usr/bin/stdbuf", "/usr/bin/chrt", "/usr/sbin/ip",
-            "/usr/sbin/sysctl", "/usr/sbin/ethtool", "/usr/libexec/coreutils/libstdbuf.so")
+            "/usr/sbin/sysctl", "/usr/sbin/ethtool", "/usr/bin/ping", "/usr/libexec/coreutils/libstdbuf.so")
 DRIVERS = "/usr/lib/x86_64-linux-gnu/dpdk/pmds-*/librte_{}.so*"
 DRIVER_NAMES = ("bus_pci", "bus_vdev", "mempool_ring", "net_e1000", "net_virtio", "net_vmxnet3")
 PYTHON_WITHOUT = ("test", "idlelib", "lib2to3", "tkinter", "ensurepip", "pydoc_data", "distutils", "turtledemo")
@@ -66,6 +66,7 @@ for path in /sys/bus/pci/devices/*; do
 	[ "$($B cat $path/class)" = 0x020000 ] || continue
 	nic=${{path##*/}}
 	echo {driver} > $path/driver_override
+	[ ! -e $path/driver ] || echo $nic > $path/driver/unbind
 	echo $nic > /sys/bus/pci/drivers/{driver}/bind
 	NICS=$NICS${{NICS:+,}}$nic
 done
@@ -140,15 +141,16 @@ def machine(files, options):
              "-kernel", kernel()[0], "-initrd", files["root"],
              "-append", f"console=ttyS0 panic=-1 mitigations=off intel_iommu=on hugepages={HUGEPAGES}",
              *(word for name in ("console", "output", "left") for word in ("-serial", f"file:{files[name]}"))]
-    model = options.nic + MODELS[options.nic]
-    if options.queues > 1:
-        model += f",mq=on,rss=on,vectors={2 * options.queues + 2}"
-    if kind == "q35" and options.nic == "virtio-net-pci":
-        model += ",iommu_platform=on"
     for number, cable in enumerate(CABLES):
+        model = options.far if options.far and number > 1 else options.nic
+        more = MODELS[model]
+        if options.queues > 1:
+            more += f",mq=on,rss=on,vectors={2 * options.queues + 2}"
+        if kind == "q35" and model == "virtio-net-pci":
+            more += ",iommu_platform=on"
         words += ["-netdev", f"tap,id=n{number},ifname=t{number},queues={options.queues},script=no,downscript=no"
                   if options.queues > 1 else f"hubport,id=n{number},hubid={cable}",
-                  "-device", f"{model},netdev=n{number},romfile=,mac=52:54:00:00:00:{number:02x}"]
+                  "-device", f"{model},netdev=n{number},romfile=,mac=52:54:00:00:00:{number:02x}{more}"]
     return words
 
 
@@ -227,6 +229,7 @@ def arguments(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     add = parser.add_argument
     add("--nic", choices=MODELS, default="e1000e", help="what is emulated")
+    add("--far", choices=MODELS, help="the same of the third and the fourth")
     add("--driver", choices=USER_DRIVERS, default="uio_pci_generic", help="which the NICs are bound to")
     add("--queues", type=int, default=1, help="of each NIC; only virtio-net-pci can have several")
     add("--cpus", type=int, default=2)

@@ -5,35 +5,21 @@ For NICs of one queue that are bound to vfio-pci.
 """
 
 import json
-import tempfile
 
-from inside import bench, configuration
-from kit.daemon import Daemon
+from inside import bench, configuration, refusal, write
 from kit.netns import Net
 
 UIO = "uio_pci_generic"
 
 
-def refusal(upf, **change):
-    """The log of a daemon that does not start."""
-    def changed(path):
-        made = configuration(path)
-        for section, values in change.items():
-            made[section].update(values)
-        return made
+def changed(section, **values):
+    """How a configuration with other values comes about."""
+    def made(path):
+        whole = configuration(path)
+        whole[section].update(values)
+        return whole
 
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            with Daemon(upf, folder, changed) as daemon:
-                return daemon.log()
-        except RuntimeError as refused:
-            return str(refused)
-
-
-def write(path, text):
-    """Into one of the system's files."""
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
+    return made
 
 
 def main():
@@ -42,12 +28,12 @@ def main():
     device = f"/sys/bus/pci/devices/{address}"
     with Net() as net:
         _, upf = bench.lay(net)
-        found = {"workers": refusal(upf, workers={"cpus": [0, 1]})}
+        found = {"workers": refusal(upf, changed("workers", cpus=[0, 1]))}
         write(f"{device}/driver/unbind", address)
-        found["unbound"] = refusal(upf)
+        found["unbound"] = refusal(upf, configuration)
         write(f"{device}/driver_override", UIO)
         write(f"/sys/bus/pci/drivers/{UIO}/bind", address)
-        found["small pages"] = refusal(upf, eal={"hugepages": "off"})
+        found["small pages"] = refusal(upf, changed("eal", hugepages="off"))
     print(json.dumps(found))
 
 

@@ -48,6 +48,20 @@ def test_carries(nic, driver, workers, queues):
     assert sum(row["rx_packets"] for row in interfaces) == sum(row["rx"] for row in rows)
 
 
+@pytest.mark.parametrize("nic, driver, words, longer", [
+    ("e1000e", "uio_pci_generic", "--mtu 8166", "net_e1000_em would take frames of MTU 8167 in pieces"),
+    ("vmxnet3", "vfio-pci", "--mtu 9000", "MTU 9001 is outside what the driver net_vmxnet3 can do"),
+    ("virtio-net-pci", "uio_pci_generic", "--mtu 9600", "9601 is not in 576..9600"),
+    ("virtio-net-pci", "vfio-pci", "--mtu 1600 --shared", "ready"),
+], ids=["e1000e", "vmxnet3", "virtio", "shared"])
+def test_hosts(nic, driver, words, longer):
+    """What NICs filter and pad comes through: multicast, tags, the shortest and the longest frames."""
+    found = json.loads(in_guest(f"{PYTHON} tests/native/hosts.py {words}", "--nic", nic, "--driver", driver,
+                                "--far", "virtio-net-pci"))
+    assert set(found["pings"].values()) == {3}, found["pings"]
+    assert longer in found["longer"]
+
+
 def test_refuses():
     """The last word is the reason, with its cure, and no more than a few lines come before."""
     found = json.loads(in_guest(f"{PYTHON} tests/native/refuse.py", "--nic", "virtio-net-pci", "--driver", "vfio-pci"))
