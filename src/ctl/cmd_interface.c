@@ -15,10 +15,9 @@ static const struct {
 	uint32_t bit;
 	const char *name;
 } caps[] = {
-	{IFACE_RX_CKSUM, "rx_cksum"},           {IFACE_TX_IPV4_CKSUM, "tx_ipv4_cksum"},
-	{IFACE_TX_UDP_CKSUM, "tx_udp_cksum"},   {IFACE_TX_TCP_CKSUM, "tx_tcp_cksum"},
-	{IFACE_TX_MULTI_SEGS, "tx_multi_segs"}, {IFACE_RSS, "rss"},
-	{IFACE_HOST_SEES_ALL, "host_sees_all"}, {IFACE_PARTIAL_CKSUM, "partial_cksum"},
+	{IFACE_RSS, "rss"},
+	{IFACE_HOST_SEES_ALL, "host_sees_all"},
+	{IFACE_PARTIAL_CKSUM, "partial_cksum"},
 };
 
 static const struct config_iface *conf_lookup(const struct ctl_view *view, const char *name)

@@ -83,7 +83,7 @@ int backend_vdev_probe(const char *name, const char *args, uint16_t *ret_port,
 // Close an ethdev port and remove the device behind it.
 void backend_ethdev_close(uint16_t ethdev);
 
-// Configure one ethdev port with n queues each way, offloads and RSS as it has them, and set them
+// Configure one ethdev port with n queues each way, and RSS as it has it, and set them
 // up with a mempool each. Sets port's mac and caps, and mtu and driver where check() has not.
 int queue_setup(struct port *port, uint16_t ethdev, unsigned n, struct rte_mempool *mp[],
 		struct port_error *err);

@@ -189,33 +189,14 @@ struct iface *port_open(const struct port_conf *conf, unsigned n_workers, struct
 	return iface;
 }
 
-static void offloads_str(char *buf, size_t size, uint32_t caps)
-{
-	static const struct {
-		enum iface_cap cap;
-		const char *name;
-	} names[] = {
-		{IFACE_RX_CKSUM, " rx-checksum"},        {IFACE_TX_IPV4_CKSUM, " tx-ipv4"},
-		{IFACE_TX_UDP_CKSUM, " tx-udp"},         {IFACE_TX_TCP_CKSUM, " tx-tcp"},
-		{IFACE_TX_MULTI_SEGS, " multi-segment"}, {IFACE_RSS, " rss"},
-	};
-	size_t used = 0;
-
-	snprintf(buf, size, " none");
-	for (unsigned i = 0; i < RTE_DIM(names); i++)
-		if ((caps & names[i].cap) && used < size)
-			used += (size_t)snprintf(buf + used, size - used, "%s", names[i].name);
-}
-
 static void iface_text_fill(struct iface *iface)
 {
-	char got[96], offloads[96];
+	char got[96];
 
 	iface->port->backend->describe(iface->port, got, sizeof(got));
-	offloads_str(offloads, sizeof(offloads), iface->caps);
-	snprintf(iface->text, sizeof(iface->text), "%s, driver %s, %u queue%s, MTU %u, offloads:%s",
-		 got, iface->driver, iface->n_workers, iface->n_workers > 1 ? "s" : "", iface->mtu,
-		 offloads);
+	snprintf(iface->text, sizeof(iface->text), "%s, driver %s, %u queue%s%s, MTU %u", got,
+		 iface->driver, iface->n_workers, iface->n_workers > 1 ? "s" : "",
+		 iface->caps & IFACE_RSS ? " with RSS" : "", iface->mtu);
 }
 
 static int port_run(struct port *port, struct port_error *err)

@@ -67,14 +67,9 @@ struct port_queue {
 
 // What the pipeline may rely on. It asks these and never the mode.
 enum iface_cap {
-	IFACE_RX_CKSUM = 1 << 0,      // bad checksums are marked in ol_flags
-	IFACE_TX_IPV4_CKSUM = 1 << 1, // RTE_MBUF_F_TX_IP_CKSUM works
-	IFACE_TX_UDP_CKSUM = 1 << 2,  // RTE_MBUF_F_TX_UDP_CKSUM works
-	IFACE_TX_TCP_CKSUM = 1 << 3,  // RTE_MBUF_F_TX_TCP_CKSUM works
-	IFACE_TX_MULTI_SEGS = 1 << 4, // chained mbufs may be sent
-	IFACE_RSS = 1 << 5,           // mbuf.hash.rss is set
-	IFACE_HOST_SEES_ALL = 1 << 6, // the kernel gets every packet too
-	IFACE_PARTIAL_CKSUM = 1 << 7, // a local sender may leave its checksum to the device
+	IFACE_RSS = 1 << 0,           // packets are spread over the queues by a hash of the NIC's
+	IFACE_HOST_SEES_ALL = 1 << 1, // the kernel gets every packet too
+	IFACE_PARTIAL_CKSUM = 1 << 2, // a local sender may leave its checksum to the device
 };
 
 struct iface {
