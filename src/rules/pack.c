@@ -7,22 +7,23 @@
 #include "rules/pack.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+// Copies are made by memcpy: assignment may leave padding as it is, which is packed, too.
 
 // Without what points elsewhere.
-static struct rules head_of(const struct rules *rules)
+static void head_copy(struct rules *head, const struct rules *rules)
 {
-	struct rules head = *rules;
-
-	head.pdrs = NULL;
-	head.fars = NULL;
-	head.qers = NULL;
-	head.urrs = NULL;
-	head.nexts = NULL;
-	head.bars = NULL;
-	head.endpoints = NULL;
-	head.tunnels = NULL;
-	head.picked = NULL;
-	return head;
+	memcpy(head, rules, sizeof(*head));
+	head->pdrs = NULL;
+	head->fars = NULL;
+	head->qers = NULL;
+	head->urrs = NULL;
+	head->nexts = NULL;
+	head->bars = NULL;
+	head->endpoints = NULL;
+	head->tunnels = NULL;
+	head->picked = NULL;
 }
 
 // Of the PDR's tunnel; 0 where it has none.
@@ -34,22 +35,18 @@ static uint32_t pdr_teid(const struct rules *rules, const struct pdr_rule *pdr)
 	return 0;
 }
 
-static struct pdr_rule pdr_of(const struct rules *rules, unsigned i)
+static void pdr_copy(struct pdr_rule *plain, const struct rules *rules, unsigned i)
 {
-	struct pdr_rule plain = rules->pdrs[i];
-
-	plain.pdi.filters = NULL;
-	plain.pdi.more = plain.pdi.framed = NULL;
-	plain.pdi.fteid.teid ^= pdr_teid(rules, &plain);
-	return plain;
+	memcpy(plain, &rules->pdrs[i], sizeof(*plain));
+	plain->pdi.filters = NULL;
+	plain->pdi.more = plain->pdi.framed = NULL;
+	plain->pdi.fteid.teid ^= pdr_teid(rules, plain);
 }
 
-static struct far_rule far_of(const struct far_rule *far)
+static void far_copy(struct far_rule *plain, const struct far_rule *far)
 {
-	struct far_rule plain = *far;
-
-	plain.copies = NULL;
-	return plain;
+	memcpy(plain, far, sizeof(*plain));
+	plain->copies = NULL;
 }
 
 // What item i of an array is packed against: `before` is the one before it.
@@ -88,12 +85,15 @@ static void array_pack(struct packer *p, const void *items, unsigned n, size_t s
 
 static void pdrs_pack(struct packer *p, const struct rules *rules, const struct rules *like)
 {
-	struct pdr_rule pdr, before = {0}, other;
+	struct pdr_rule pdr, like_pdr;
 
-	for (unsigned i = 0; i < rules->n_pdrs; i++, before = pdr) {
-		pdr = pdr_of(rules, i);
-		other = i < like->n_pdrs ? pdr_of(like, i) : before;
-		pack_put(p, &pdr, &other, sizeof(pdr));
+	memset(&like_pdr, 0, sizeof(like_pdr));
+	for (unsigned i = 0; i < rules->n_pdrs; i++) {
+		pdr_copy(&pdr, rules, i);
+		if (i < like->n_pdrs)
+			pdr_copy(&like_pdr, like, i);
+		pack_put(p, &pdr, &like_pdr, sizeof(pdr));
+		memcpy(&like_pdr, &pdr, sizeof(pdr)); // of the next, where there is no other
 	}
 	for (unsigned i = 0; i < rules->n_pdrs; i++) {
 		const struct pdi *pdi = &rules->pdrs[i].pdi, *as = &pdr_like(like, i)->pdi;
@@ -108,12 +108,15 @@ static void pdrs_pack(struct packer *p, const struct rules *rules, const struct 
 
 static void fars_pack(struct packer *p, const struct rules *rules, const struct rules *like)
 {
-	struct far_rule far, before = {0}, other;
+	struct far_rule far, like_far;
 
-	for (unsigned i = 0; i < rules->n_fars; i++, before = far) {
-		far = far_of(&rules->fars[i]);
-		other = i < like->n_fars ? far_of(&like->fars[i]) : before;
-		pack_put(p, &far, &other, sizeof(far));
+	memset(&like_far, 0, sizeof(like_far));
+	for (unsigned i = 0; i < rules->n_fars; i++) {
+		far_copy(&far, &rules->fars[i]);
+		if (i < like->n_fars)
+			far_copy(&like_far, &like->fars[i]);
+		pack_put(p, &far, &like_far, sizeof(far));
+		memcpy(&like_far, &far, sizeof(far)); // of the next, where there is no other
 	}
 	for (unsigned i = 0; i < rules->n_fars; i++) {
 		const struct far_rule *as = far_like(like, i);
@@ -129,10 +132,11 @@ static void fars_pack(struct packer *p, const struct rules *rules, const struct 
 
 void rules_pack(struct packer *p, const struct rules *rules, const struct rules *like)
 {
-	struct rules head = head_of(rules), like_head;
+	struct rules head, like_head;
 
 	like = like ? like : &no_rules;
-	like_head = head_of(like);
+	head_copy(&head, rules);
+	head_copy(&like_head, like);
 	pack_put(p, &head, &like_head, sizeof(head));
 	pdrs_pack(p, rules, like);
 	fars_pack(p, rules, like);
@@ -169,14 +173,16 @@ static void *array_unpack(struct unpacker *u, unsigned n, size_t size, const voi
 static void pdrs_unpack(struct unpacker *u, struct rules *rules, const struct rules *like,
 			bool *failed)
 {
-	struct pdr_rule *pdrs = malloc((rules->n_pdrs + 1u) * sizeof(*pdrs)), other = {0};
+	struct pdr_rule *pdrs = malloc((rules->n_pdrs + 1u) * sizeof(*pdrs)), like_pdr;
 
 	*failed |= pdrs == NULL;
 	rules->pdrs = pdrs;
-	for (unsigned i = 0; pdrs && i < rules->n_pdrs; i++, other = pdrs[i - 1]) {
+	memset(&like_pdr, 0, sizeof(like_pdr));
+	for (unsigned i = 0; pdrs && i < rules->n_pdrs; i++) {
 		if (i < like->n_pdrs)
-			other = pdr_of(like, i);
-		unpack_get(u, &pdrs[i], &other, sizeof(pdrs[i]));
+			pdr_copy(&like_pdr, like, i);
+		unpack_get(u, &pdrs[i], &like_pdr, sizeof(pdrs[i]));
+		memcpy(&like_pdr, &pdrs[i], sizeof(like_pdr));
 	}
 	if (!pdrs)
 		rules->n_pdrs = 0;
@@ -196,16 +202,18 @@ static void pdrs_unpack(struct unpacker *u, struct rules *rules, const struct ru
 static void fars_unpack(struct unpacker *u, struct rules *rules, const struct rules *like,
 			bool *failed)
 {
-	struct far_rule *fars = malloc((rules->n_fars + 1u) * sizeof(*fars)), other = {0};
+	struct far_rule *fars = malloc((rules->n_fars + 1u) * sizeof(*fars)), like_far;
 
 	*failed |= fars == NULL;
 	rules->fars = fars;
 	if (*failed)
 		rules->n_fars = 0;
-	for (unsigned i = 0; i < rules->n_fars; i++, other = fars[i - 1]) {
+	memset(&like_far, 0, sizeof(like_far));
+	for (unsigned i = 0; i < rules->n_fars; i++) {
 		if (i < like->n_fars)
-			other = far_of(&like->fars[i]);
-		unpack_get(u, &fars[i], &other, sizeof(fars[i]));
+			far_copy(&like_far, &like->fars[i]);
+		unpack_get(u, &fars[i], &like_far, sizeof(fars[i]));
+		memcpy(&like_far, &fars[i], sizeof(like_far));
 	}
 	for (unsigned i = 0; i < rules->n_fars; i++) {
 		const struct far_rule *as = far_like(like, i);
@@ -227,7 +235,7 @@ struct rules *rules_unpack(struct unpacker *u, const struct rules *like)
 	if (!rules)
 		return NULL;
 	like = like ? like : &no_rules;
-	like_head = head_of(like);
+	head_copy(&like_head, like);
 	unpack_get(u, rules, &like_head, sizeof(*rules));
 	pdrs_unpack(u, rules, like, &failed);
 	fars_unpack(u, rules, like, &failed);
