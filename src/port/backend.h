@@ -87,9 +87,3 @@ void backend_ethdev_close(uint16_t ethdev);
 // up with a mempool each. Sets port's mac and caps, and mtu and driver where check() has not.
 int queue_setup(struct port *port, uint16_t ethdev, unsigned n, struct rte_mempool *mp[],
 		struct port_error *err);
-
-// Which buffers of a pool with one memory area are free, and giving back what was free then and is
-// not now: for what a driver that fails has lost. The mark is the caller's to free; NULL without
-// memory, and then nothing is given back. Only while no other thread uses the pool.
-uint8_t *mempool_mark(struct rte_mempool *mp);
-void mempool_restore(struct rte_mempool *mp, const uint8_t *mark);

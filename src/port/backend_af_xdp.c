@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -31,9 +30,8 @@
 #include "port/backend.h"
 #include "port/steer.h"
 #include "port/steer_map.h"
+#include "port/xsk_busy.h"
 
-#define BUSY_TRIES 30
-#define BUSY_WAIT_NS 100000000 // 3 s in all
 #define MAX_SOCKETS 1024
 #define XDP_HEADROOM 256 // the kernel's, in every frame
 #define ETHER_BYTES (RTE_ETHER_HDR_LEN + 4)
@@ -160,25 +158,16 @@ static int socket_find(const int *before, unsigned n_before)
 	return -1;
 }
 
-// The kernel lets go of a killed daemon's sockets in the background: a busy queue is tried again.
-// Each failure costs the driver the buffers that it had taken.
-static int socket_open(struct port *port, uint16_t ethdev, struct rte_mempool *mp,
+static int socket_open(struct port *port, unsigned queue, uint16_t ethdev, struct rte_mempool *mp,
 		       struct port_error *err)
 {
-	const struct timespec wait = {.tv_nsec = BUSY_WAIT_NS};
-	uint8_t *mark = mempool_mark(mp);
-	int ret = -EBUSY;
+	int ret = xsk_queue_wait(port->conf.device, queue) ? 0 : -EBUSY;
 
-	for (int i = 0; ret == -EBUSY && i < BUSY_TRIES; i++) {
-		if (i)
-			nanosleep(&wait, NULL);
+	if (!ret) {
 		eal_log_quiet(true);
 		ret = queue_setup(port, ethdev, 1, &mp, err);
 		eal_log_quiet(false);
-		if (ret)
-			mempool_restore(mp, mark);
 	}
-	free(mark);
 	if (ret == -EBUSY)
 		return port_fail(err, ret,
 				 "%s: a queue of it belongs to another process's AF_XDP socket: "
@@ -206,7 +195,7 @@ static int queue_probe(struct port *port, unsigned queue, int idle_fd, struct rt
 	ret = backend_vdev_probe(name, args, &ethdev, err);
 	if (ret)
 		return ret;
-	ret = socket_open(port, ethdev, mp, err);
+	ret = socket_open(port, queue, ethdev, mp, err);
 	if (idle_fd >= 0)
 		bpf_xdp_detach(port->ifindex, 0, NULL);
 	if (ret)

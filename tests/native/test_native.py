@@ -14,7 +14,8 @@ UES, PPS, LOSS = 32, 1000, 50  # percent that a busy machine may lose
 CARRY = (f"{PYTHON} tests/native/carry.py --ues {UES} --pps {PPS} --seconds 1 --periods 1 --loss {LOSS} --churn 20 "
          "--sizes 64,1518")
 COMPARE = (f"{PYTHON} tools/perf/run.py --compare --modes native --native $NICS --folder /tmp/report --no-figures "
-           f"--no-imix --sizes 64 --seconds 0.5 --loss {LOSS} --precision 50 --ues {UES} --periods 1 --churn 5")
+           f"--no-imix --sizes 64 --turns 1 --seconds 0.5 --loss {LOSS} --precision 50 --ues {UES} --periods 1 "
+           "--churn 5")
 ROW = re.compile(r"^native +64 +(?P<rate>[\d,]+) +[\d,]+ +[\d.]+ +[\d,]+ +(?P<testpmd>[\d,]+) +[\d.]+ ", re.MULTILINE)
 
 

@@ -3,11 +3,14 @@
 How fast anything is depends on the machine and is not judged here: the rates asked for are small.
 """
 
+import contextlib
 import json
+import subprocess
 
 import pytest
 from kit import bench
 from kit.daemon import Daemon, held
+from kit.wait import wait_for
 
 SHORT = ("--ues", "50", "--flows", "3", "--seconds", "0.5", "--most-pps", "4000",
          "--loss", "20", "--precision", "40", "--loads", "50,100")
@@ -102,6 +105,30 @@ def test_soak(gen_upf, bench_daemon, mode):
     lines = gen_upf[0].run(*words, "--churn", "0", "--csv", timeout=60).stdout.splitlines()
     assert lines[0].startswith("period,offered_pps") and len(lines) == 4
     assert held(bench_daemon) == {}
+
+
+@pytest.mark.parametrize("workers", [1])
+@pytest.mark.parametrize("mode", ["af_xdp"])
+def test_busy_queue(gen_upf, bench_daemon, mode):
+    """One that the traffic side's predecessor still has is waited for."""
+    gen, words = gen_upf[0], ("--ues", "20", "--pps", "2000", "--seconds", "0.4", "--periods", "1", "--loss", "20")
+    with contextlib.ExitStack() as stack:
+        def start(*more):
+            process = gen.start(*bench.traffic_words("soak", mode, *words, *more), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+            stack.callback(process.communicate)
+            stack.callback(process.kill)
+            return process
+
+        first = start("--forwarder", "io")  # nobody forwards, so it goes on for 5 s
+        wait_for(lambda: all("xdp" in gen.inside("link", "show", "dev", name).stdout for name in ("g3", "g6")),
+                 "the first to have its sockets")
+        second = start("--json")
+        assert "waiting for queue 0" in second.stderr.readline()
+        first.kill()
+        found, said = second.communicate(timeout=30)
+        assert second.returncode == 0, (found, said)
+        assert json.loads(found)["wrong"] == 0
 
 
 @pytest.mark.parametrize("workers", [1])

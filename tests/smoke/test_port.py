@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 from kit.daemon import TOP
@@ -80,6 +81,10 @@ class Probe:
             if line.startswith(start):
                 return line
         raise AssertionError("\n".join([f"no line '{start}…' of:", *self.said]))
+
+    def hear(self, part):
+        """Wait for a line with this in it."""
+        assert any(part in line for line in self._lines(Deadline(10.0))), "\n".join(self.said)
 
     def ask(self, command, answer=None):
         """Give a command; its answer starts with the command's first word."""
@@ -337,6 +342,38 @@ def test_carrier(bed):
         assert probe.ask("carrier 0") == "carrier 1"
         bed.peer.inside("link", "set", "dev", "q0", "down")
         assert probe.ask("carrier 0") == "carrier 0"
+
+
+HOLDER = """
+import ctypes, mmap, socket, struct, sys
+
+SOL_XDP, RX_RING, UMEM_REG, FILL_RING, COMPLETION_RING, COPY = 283, 2, 4, 5, 6, 2
+memory = mmap.mmap(-1, 4096)
+held = socket.socket(44, socket.SOCK_RAW)
+held.setsockopt(SOL_XDP, UMEM_REG, struct.pack("QQII", ctypes.addressof(ctypes.c_char.from_buffer(memory)), 4096, 4096, 0))
+for ring in (FILL_RING, COMPLETION_RING, RX_RING):
+    held.setsockopt(SOL_XDP, ring, 64)
+at = struct.pack("HHIII", 44, COPY, socket.if_nametoindex(sys.argv[1]), 0, 0)
+assert ctypes.CDLL(None).bind(held.fileno(), at, len(at)) == 0
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_queue_of_a_dying_socket(bed):
+    """It is waited for, and then each packet has a buffer of its own."""
+    holder = bed.host.start(sys.executable, "-c", HOLDER, "p0", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdout.readline() == b"held\n"
+    probe = bed.probe(f"n3,addr={OURS}")
+    probe.hear("waiting for queue 0")
+    holder.communicate(timeout=5)
+    assert holder.returncode == 0
+    with probe:
+        for first in range(0, 3000, 500):  # more than a ring has
+            sent = [b"number %04d" % number for number in range(first, first + 500)]
+            for name in sent:
+                bed.link.send(bed.eth() / IP(src=PEER, dst=OURS) / UDP(dport=2152) / name)
+            assert [octets[-11:] for *_, octets in probe.mark(bed.link, bed.sentinel())] == sent
 
 
 @pytest.mark.parametrize("mode", MODES)

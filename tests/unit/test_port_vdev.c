@@ -97,25 +97,6 @@ static void test_buffers_side_by_side(void)
 	rte_pktmbuf_free_bulk(all, MBUFS);
 }
 
-static void test_mempool_restore(void)
-{
-	struct rte_mbuf *kept[10], *lost[100];
-	uint8_t *mark;
-
-	CU_ASSERT_EQUAL_FATAL(rte_pktmbuf_alloc_bulk(pools[0], kept, 10), 0);
-	mark = mempool_mark(pools[0]);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mark);
-	CU_ASSERT_EQUAL_FATAL(rte_pktmbuf_alloc_bulk(pools[0], lost, 100), 0);
-	mempool_restore(pools[0], mark);
-	CU_ASSERT_EQUAL(rte_mempool_avail_count(pools[0]), MBUFS - 10);
-	mempool_restore(pools[0], mark); // nothing is given back twice
-	CU_ASSERT_EQUAL(rte_mempool_avail_count(pools[0]), MBUFS - 10);
-	mempool_restore(pools[0], NULL);
-	rte_pktmbuf_free_bulk(kept, 10);
-	CU_ASSERT_EQUAL(rte_mempool_avail_count(pools[0]), MBUFS);
-	free(mark);
-}
-
 static struct port_conf vdev_conf(const char *name, const char *device)
 {
 	struct port_conf conf = {.mode = PORT_VDEV, .rx_desc = 256, .tx_desc = 256, .mtu = 1600};
@@ -264,7 +245,6 @@ static CU_TestInfo tests[] = {
 	{"eal refusals", test_eal_refusals},
 	{"eal start", test_eal_start},
 	{"buffers side by side", test_buffers_side_by_side},
-	{"mempool restore", test_mempool_restore},
 	{"open and reopen", test_open_and_reopen},
 	{"capture files", test_pcap},
 	{"vlans share", test_vlans_share},

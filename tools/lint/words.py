@@ -15,7 +15,7 @@ SLEEPS = re.compile(r"\b(?:u|nano|clock_nano|rte_delay_us_)?sleep\s*\(|\brte_del
 SLEEPERS = {
     "tests/smoke/kit/wait.py": "polls what offers no event, up to a deadline",
     "src/pipeline/0_loop.c": "an idle worker backs off when the configuration says so",
-    "src/port/backend_af_xdp.c": "at start-up, waits for a queue that a dying daemon still holds",
+    "src/port/xsk_busy.c": "at start-up, waits for a queue that a dying daemon still holds",
     "src/port/steer.c": "at start-up, waits for a dying daemon's XDP program to go",
 }
 START_UP = "lint: start-up"

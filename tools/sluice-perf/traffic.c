@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <net/if.h>
 #include <unistd.h>
 
 #include <rte_bus_vdev.h>
@@ -23,6 +24,7 @@
 #include "packet/arp.h"
 #include "packet/gtpu.h"
 #include "packet/parse.h"
+#include "port/xsk_busy.h"
 
 #define BURST 32u
 #define MBUFS 16384
@@ -185,6 +187,17 @@ static void link_wait(uint16_t id, const char *device)
 		die(device, "no link");
 }
 
+static void queue_wait(const char *device)
+{
+	const char *iface = strstr(device, "iface="), *queue = strstr(device, "start_queue=");
+	char name[IF_NAMESIZE];
+
+	if (strncmp(device, "net_af_xdp", strlen("net_af_xdp")) == 0 && iface &&
+	    sscanf(iface, "iface=%15[^,]", name) == 1 &&
+	    !xsk_queue_wait(name, queue ? (unsigned)atoi(queue + strlen("start_queue=")) : 0))
+		die(device, "another AF_XDP socket has its queue");
+}
+
 static void port_open(void *ctx, enum traffic_way way, const char *device)
 {
 	struct traffic *t = ctx;
@@ -197,6 +210,7 @@ static void port_open(void *ctx, enum traffic_way way, const char *device)
 		die(device, "too many ports");
 	if (is_pci(device))
 		conf.rxmode.mtu = mtu_of(id);
+	queue_wait(device);
 	rc = rte_eth_dev_configure(id, 1, 1, &conf);
 	if (rc == 0)
 		rc = rte_eth_rx_queue_setup(id, 0, DESCRIPTORS, 0, NULL, t->pool);
