@@ -25,7 +25,8 @@ struct nd_message {
 // Reads a packet of kind PKT_ND with all the checks of 7.1.1 and 7.1.2. 0 or -EBADMSG.
 int nd_decode(const uint8_t *frame, const struct pkt *p, struct nd_message *ret_message);
 
-// ff02::1:ffXX:XXXX of an address (RFC 4291 2.7.1), and whether `group` is one of these.
+// The solicited-node address of an address, ff02::1:ff00:0/104 with its last 24 bits (RFC 4291 2.7.1), and whether
+// `group` is one of these.
 void nd_group(const uint8_t addr[16], uint8_t ret_group[16]);
 bool nd_is_group(const uint8_t group[16]);
 

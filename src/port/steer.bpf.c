@@ -138,11 +138,11 @@ static __always_inline __u32 owner(__be16 vlan, const union steer_to *to)
 	return flags ? flags : is_ue(vlan, to->bytes) ? STEER_UE : 0;
 }
 
-static __always_inline void map_v4(__u8 *mapped, const void *v4)
+static __always_inline void map_v4(union steer_to *to, __be32 addr)
 {
-	__builtin_memset(mapped, 0, 10);
-	mapped[10] = mapped[11] = 0xff;
-	__builtin_memcpy(mapped + 12, v4, 4);
+	to->v4[0] = to->v4[1] = 0;
+	to->v4[2] = bpf_htonl(0xffff);
+	to->v4[3] = addr;
 }
 
 // By a load at an offset: without CAP_PERFMON no packet pointer may move by a number read from it.
@@ -157,8 +157,9 @@ static __always_inline bool is_gtpu(const struct frame *f, __u32 l4_offset)
 static __always_inline enum verdict arp_verdict(const struct frame *f)
 {
 	struct arp_ip4 *arp = f->l3;
+	union steer_to target;
 	bool announces = true;
-	__u8 target[16];
+	__be32 addr;
 	__u32 flags;
 
 	if ((void *)(arp + 1) > f->end || arp->proto != bpf_htons(ETH_P_IP) || arp->hw_len != 6 ||
@@ -166,13 +167,14 @@ static __always_inline enum verdict arp_verdict(const struct frame *f)
 		return STAY;
 	for (int i = 0; i < 4; i++)
 		announces &= arp->sender[i] == arp->target[i];
-	map_v4(target, arp->target);
-	flags = local_flags(f->vlan, target);
+	__builtin_memcpy(&addr, arp->target, sizeof(addr));
+	map_v4(&target, addr);
+	flags = local_flags(f->vlan, target.bytes);
 	if (flags & STEER_OWN)
 		return UP;
 	if (announces || (flags && arp->op == bpf_htons(2)))
 		return BOTH;
-	return !flags && is_ue(f->vlan, target) ? UP : STAY;
+	return !flags && is_ue(f->vlan, target.bytes) ? UP : STAY;
 }
 
 static __always_inline enum verdict ip4_verdict(const struct frame *f)
@@ -183,9 +185,7 @@ static __always_inline enum verdict ip4_verdict(const struct frame *f)
 
 	if ((void *)(ip + 1) > f->end || !f->to_us)
 		return STAY;
-	to.v4[0] = to.v4[1] = 0;
-	to.v4[2] = bpf_htonl(0xffff);
-	to.v4[3] = ip->daddr;
+	map_v4(&to, ip->daddr);
 	flags = owner(f->vlan, &to);
 	if (flags & (STEER_OWN | STEER_UE))
 		return UP;
@@ -253,8 +253,7 @@ static __always_inline enum verdict ip6_verdict(const struct frame *f)
 static __always_inline bool frame_parse(struct xdp_md *ctx, struct frame *f)
 {
 	struct ethhdr *eth = (void *)(long)ctx->data;
-	const __u16 *words =
-		(const void *)eth; // so that it is not read byte by byte, as a packed struct is
+	const __u16 *words = (const void *)eth; // a packed struct is read byte by byte
 
 	f->ctx = ctx;
 	f->end = (void *)(long)ctx->data_end;

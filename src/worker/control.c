@@ -67,7 +67,6 @@ static void usage_events(struct control *c, struct worker *w)
 	while (left > 0 && (n = usage_events_take(w, events, EVENT_BURST)) > 0) {
 		for (unsigned i = 0; c->usage && i < n; i++)
 			c->usage(c->usage_ctx, w->id, &events[i]);
-		c->heard += n;
 		left -= n < left ? n : left;
 	}
 }
@@ -81,7 +80,6 @@ static void buffer_events(struct control *c, struct worker *w)
 	while (left > 0 && (n = buffer_events_take(w, events, EVENT_BURST)) > 0) {
 		for (unsigned i = 0; c->buffered && i < n; i++)
 			c->buffered(c->buffered_ctx, w->id, &events[i]);
-		c->heard += n;
 		left -= n < left ? n : left;
 	}
 }
@@ -95,16 +93,19 @@ static void nat_events(struct control *c, struct worker *w)
 	while (left > 0 && (n = nat_events_take(w, events, EVENT_BURST)) > 0) {
 		for (unsigned i = 0; c->nat_block && i < n; i++)
 			c->nat_block(c->nat_block_ctx, w->id, &events[i]);
-		c->heard += n;
 		left -= n < left ? n : left;
 	}
 }
 
 static void events(void *ctx, struct worker *w)
 {
-	usage_events(ctx, w);
-	buffer_events(ctx, w);
-	nat_events(ctx, w);
+	struct control *c = ctx;
+
+	c->heard += rte_ring_count(w->usage_events) + rte_ring_count(w->buffer_events) +
+		    rte_ring_count(w->nat_events);
+	usage_events(c, w);
+	buffer_events(c, w);
+	nat_events(c, w);
 }
 
 void control_listen(struct control *c)

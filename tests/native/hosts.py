@@ -59,12 +59,7 @@ def lay(net, mtu, shared):
         plug(ran, kernel_nic(bench.nics["g3"]), "nic", mtu)
     trunk[0].inside("link", "add", "link", trunk[1], "name", "n3", "netns", ran.name, "type", "vlan", "id", str(VLAN))
     ran.inside("link", "set", "n3", "up")
-    ran.address("n3", f"{topology.N3_GNB}/24", f"{topology.N3_GNB6}/64")
-    ran.address("n4", f"{topology.N4_SMF}/24")
-    upf.address("n4", f"{topology.N4_UPF}/24")
-    dn.address("n6", f"{topology.N6_DN}/24", f"{topology.N6_DN6}/64")
-    dn.route(topology.UE_POOL, topology.N6_UPF)
-    dn.route(topology.UE_POOL6, topology.N6_UPF6)
+    topology.give_addresses(topology.Topology(ran, upf, dn))
     return ran, upf, dn
 
 

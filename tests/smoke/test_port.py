@@ -378,7 +378,7 @@ def test_queue_of_a_dying_socket(bed):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_ring_overflow_is_counted(bed, mode):
-    """Their drivers do not say what found the ring full; we do, so that no packet is missing."""
+    """AF_XDP's driver says what its ring lost, AF_PACKET's does not; we do, so that no packet is missing."""
     sent = 3000
     with bed.probe(f"n3,addr={OURS}", mode) as probe:
         def counted():
@@ -390,7 +390,7 @@ def test_ring_overflow_is_counted(bed, mode):
             bed.link.send(gtpu(bed, OURS))
         probe.process.send_signal(signal.SIGCONT)
         received, missed = wait_for(counted, "all packets to be received or missed")
-        assert received >= 2048 // 2 and missed > 0
+        assert received >= 2048 // 2 and 0 < missed < sent
         if mode == "af_xdp":  # only what is Sluice's comes up
             assert received + missed == sent
 

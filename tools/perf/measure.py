@@ -24,8 +24,8 @@ GROWTH_SESSIONS = "65536"
 GROWTH = {"pdrs": ("--work", "W", "--pdrs", "2,4,8,16,32,64,120"),
           "filters": ("--work", "W", "--filters", "1,2,4,8,16"),
           "flows": ("--work", "W+flow")}
-OVERLOAD_PPS = "20000000"  # more than the traffic side can send in any mode
-OVERLOAD_PERIODS = "3"  # of a second
+OVERLOAD_PPS = 20000000  # more than the traffic side can send in any mode
+OVERLOAD_PERIODS = 3  # of a second
 TURN_SAMPLE_S = 0.9  # seldom, since the traffic side shares the CPU with who is asked
 MORE_SESSIONS = 4096  # that come and go beside those that stand
 NAMESPACE = re.compile(r"sluice-\d+-\d+-(\w+)")  # shown by its label alone
@@ -145,14 +145,17 @@ class Measure:
         found["memory_kb"] = memory
         return found
 
+    def _soak_words(self, pps, periods):
+        return ["--json", "--pps", str(pps), "--periods", str(periods), "--ues", str(self.options.ues),
+                "--wait", str(TRAFFIC_WAIT_S), "--loss", "100"]
+
     def in_turns(self, mode):
         """What testpmd and the daemon carry of more than can be sent, in turns: a row for each turn.
 
         One run has rates that another does not have, by where its memory came to lie and what else the host
         did; of several, each beside the other's, the middle is of use.
         """
-        words = ["--json", "--pps", OVERLOAD_PPS, "--periods", OVERLOAD_PERIODS, "--ues", str(self.options.ues),
-                 "--wait", str(TRAFFIC_WAIT_S), "--loss", "100"]
+        words = self._soak_words(OVERLOAD_PPS, OVERLOAD_PERIODS)
         rows = []
         for _ in range(self.options.turns):
             forward = self._traffic(mode, self._testpmd, "soak", [*words, "--forwarder", "io"])[0]
@@ -164,9 +167,7 @@ class Measure:
 
     def soak(self, mode, pps):
         """A steady rate for a while, with sessions that come and go."""
-        words = ["--json", "--pps", str(max(round(pps), 1)), "--periods", str(self.options.periods),
-                 "--churn", str(self.options.churn), "--ues", str(self.options.ues),
-                 "--wait", str(TRAFFIC_WAIT_S), "--loss", "100"]
+        words = [*self._soak_words(max(round(pps), 1), self.options.periods), "--churn", str(self.options.churn)]
         found, _, sampler = self._traffic(mode, self._daemon, "soak", words)
         explain_loss(found, sampler.dropped_before(found["periods"][0]["start_s"]))
         return found

@@ -45,13 +45,20 @@ def lay(net, queues=1, mtu=1500):
     net.veth((ran, "n3"), (upf, "n3"), queues, mtu, kernel_addresses=False)
     net.veth((dn, "n6"), (upf, "n6"), queues, mtu, kernel_addresses=False)
     net.veth((ran, "n4"), (upf, "n4"))
+    laid = Topology(ran, upf, dn)
+    give_addresses(laid)
+    return laid
+
+
+def give_addresses(laid):
+    """What hosts have on the devices n3, n4 and n6, and the data network's way to UEs."""
+    ran, upf, dn = laid.ran, laid.upf, laid.dn
     ran.address("n3", f"{N3_GNB}/24", f"{N3_GNB6}/64")
     ran.address("n4", f"{N4_SMF}/24", f"{N4_SMF6}/64")
     upf.address("n4", f"{N4_UPF}/24", f"{N4_UPF6}/64")
     dn.address("n6", f"{N6_DN}/24", f"{N6_DN6}/64")
     dn.route(UE_POOL, N6_UPF)
     dn.route(UE_POOL6, N6_UPF6)
-    return Topology(ran, upf, dn)
 
 
 def worker_cpus(workers):
